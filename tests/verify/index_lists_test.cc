@@ -19,6 +19,7 @@
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/lists.h"
 #include "verify/inputs/attention_forward_clone.h"
+#include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/laws.h"
 #include "verify/ops/wants.h"
@@ -40,6 +41,12 @@ std::set<int32_t> KeysOf(const ListTensor& lists, int64_t b, int64_t head,
     keys.insert(key);
   }
   return keys;
+}
+
+const AttentionForwardData& ForwardDataOf(const Trial& trial) {
+  const auto* forward = dynamic_cast<const AttentionForwardTrial*>(&trial);
+  if (forward != nullptr) return forward->data();
+  return dynamic_cast<const AttentionBackwardTrial&>(trial).data().forward;
 }
 
 // Expects that the dense mask of the data is that of its lists, for all
@@ -271,11 +278,11 @@ TEST(IndexLists, GradientsHaveThem) {
 
 // Drawn cases: our kernel reads the mask that was made of the lists, and a
 // reader of the lists makes the same.
-TEST(IndexLists, DrawnCasesHaveTheBitsOfTheirMask) {
-  const Domain& domain = *FindDomain("attention_forward").value();
+void ExpectBitsOfDrawnMasks(const char* op, uint64_t seed) {
+  const Domain& domain = *FindDomain(op).value();
   int64_t listed = 0, beside = 0;
   for (uint64_t n = 0; n < EncodingDraws(4000); ++n) {
-    Case c = DrawCase(domain, {}, 19, n)[0];
+    Case c = DrawCase(domain, {}, seed, n)[0];
     auto& a = c.Get<AttentionForwardCase>();
     if (!ListTerm(a)) continue;
     // Rows that a ragged batch does not have are no answer to compare.
@@ -283,16 +290,36 @@ TEST(IndexLists, DrawnCasesHaveTheBitsOfTheirMask) {
     ++listed;
     beside += a.mask.children.empty() ? 0 : 1;
     const auto trial = Open(c);
-    const auto& attention = dynamic_cast<const AttentionForwardTrial&>(*trial);
-    ExpectTheirMask(attention.data());
+    ExpectTheirMask(ForwardDataOf(*trial));
     const Result<Law> law = trial->laws().MakeLaw("encoding", 1);
     ASSERT_TRUE(law.ok()) << law.message();
     ExpectBitsOnTargets(Reference(*law->calls[0].trial), *trial, n,
                         MinimalLine(c));
   }
-  RecordProperty("cases", static_cast<int>(listed));
+  testing::Test::RecordProperty("cases", static_cast<int>(listed));
   EXPECT_GT(listed, test::Volume(100));
   EXPECT_GT(beside, 0);
+}
+
+TEST(IndexLists, DrawnCasesHaveTheBitsOfTheirMask) {
+  ExpectBitsOfDrawnMasks("attention_forward", 19);
+}
+
+TEST(IndexLists, DrawnGradientsHaveTheBitsOfTheirMask) {
+  ExpectBitsOfDrawnMasks("attention_backward", 19);
+}
+
+// A shrunk case of gradients has fewer entries, or no lists.
+TEST(IndexLists, GradientsAreReduced) {
+  const Domain& domain = *FindDomain("attention_backward").value();
+  const std::string line = "attention_backward sq=2 skv=9 d=1 mask=index:";
+  std::set<std::string> lines;
+  for (const auto& sequence :
+       domain.reduce({{ParseCase(line + "8").value()}}, 0)) {
+    lines.insert(MinimalLine(sequence[0]));
+  }
+  EXPECT_TRUE(lines.contains(line + "4"));
+  EXPECT_TRUE(lines.contains("attention_backward sq=2 skv=9 d=1 mask=causal"));
 }
 
 // Every bug of lists is found on its own case at 1024 keys.

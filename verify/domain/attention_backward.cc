@@ -22,8 +22,7 @@ constexpr const char* kOwnFeatures[] = {
 
 // Features that every case has, or none. attention_forward's probes prove
 // nothing about gradients. Its order=amx, its parts of the keys, its pages,
-// its v in k and its fp8 do not exist here. Its far tensors are its own. Ragged
-// batches came when the order of the names was fixed.
+// its v in k and its fp8 do not exist here. Its far tensors are its own.
 constexpr std::string_view kMissing[] = {"fill_probe",
                                          "order_amx",
                                          "order_amx_channel_blocks",
@@ -36,10 +35,6 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "pages_shared",
                                          "pages_ragged",
                                          "pages_fewer",
-                                         "varlen",
-                                         "varlen_ragged",
-                                         "varlen_no_queries",
-                                         "varlen_no_keys",
                                          "v_in_k",
                                          "v_in_k_all",
                                          "fp8_e4m3",
@@ -50,10 +45,6 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "fp8_scale_token",
                                          "fp8_scale_block",
                                          "fp8_block_ragged",
-                                         "index",
-                                         "index_ascending",
-                                         "index_recent",
-                                         "index_beside",
                                          "fp8_q",
                                          "fp8_q_other",
                                          "fp8_q_head",
@@ -118,12 +109,12 @@ std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
   std::vector<Case> sequence = WithCotangents(
       op, draw, options, DrawAttention(op, draw, options, false));
-  if (options.tame) {
-    return options.encodings ? WithVarlen(draw, std::move(sequence)) : sequence;
-  }
+  const auto encoded = [&] {
+    return WithLists(draw, WithVarlen(draw, std::move(sequence)));
+  };
+  if (options.tame) return options.encodings ? encoded() : sequence;
   sequence = WithFurther(draw, WithSizes(draw, std::move(sequence)));
-  if (options.near) return sequence;
-  return WithVarlen(draw, std::move(sequence));
+  return options.near ? sequence : encoded();
 }
 
 std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,

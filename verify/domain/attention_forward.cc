@@ -1,4 +1,4 @@
-// Generator version 13 of attention_forward: what a draw means here is frozen.
+// Generator version 14 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>

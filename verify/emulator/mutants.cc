@@ -19,6 +19,7 @@ constexpr MutantInfo kMutants[] = {
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
 #include "verify/emulator/attention_forward/bugs_reported.inc"
+#include "verify/emulator/attention_forward/far/bugs.inc"
 #include "verify/emulator/attention_forward/fp8/bugs.inc"
 #include "verify/emulator/attention_forward/lists/bugs.inc"
 #include "verify/emulator/attention_forward/pages/bugs.inc"

@@ -14,9 +14,12 @@
 
 namespace lockstep::verify {
 
+// A place that no element of a tensor has.
+inline constexpr int64_t kNowhere = -1;
+
 // [b, h, i, c] of `shape`, in `memory`. Batch row b has the positions below
-// count(b); each is in `from` at place(b, h, i), elements before its channel 0.
-// What is not taken are zeros.
+// count(b); each is in `from` at place(b, h, i), elements before its channel 0,
+// or kNowhere. What is not taken are zeros.
 template <class Count, class Place>
 LaneView TakeDense(const LaneView& from, const std::array<int64_t, 4>& shape,
                    const Count& count, const Place& place,
@@ -29,6 +32,7 @@ LaneView TakeDense(const LaneView& from, const std::array<int64_t, 4>& shape,
     for (int64_t i = 0; i < count(b); ++i) {
       for (int64_t h = 0; h < shape[1]; ++h) {
         const int64_t first = place(b, h, i);
+        if (first == kNowhere) continue;
         const int64_t to = b * strides[0] + h * strides[1] + i * strides[2];
         for (int64_t c = 0; c < shape[3]; ++c) {
           std::memcpy(memory->data() + (to + c) * width,

@@ -16,6 +16,7 @@ enum class Fault : uint16_t {
 #include "verify/emulator/attention_forward/bugs.inc"
 #include "verify/emulator/attention_forward/bugs_layout.inc"
 #include "verify/emulator/attention_forward/bugs_reported.inc"
+#include "verify/emulator/attention_forward/far/bugs.inc"
 #include "verify/emulator/attention_forward/fp8/bugs.inc"
 // Last: their points are told from the others by their place.
 #include "verify/emulator/attention_forward/lists/bugs.inc"

@@ -10,6 +10,7 @@
 #include "reference/contract/lanes.h"
 #include "reference/elementary.h"
 #include "verify/emulator/attention_forward/addresses.h"
+#include "verify/emulator/attention_forward/far/taken_far.h"
 #include "verify/emulator/attention_forward/fp8/taken_numbers.h"
 #include "verify/emulator/attention_forward/row.h"
 #include "verify/emulator/attention_forward/stores.h"
@@ -279,11 +280,15 @@ void Call::Head(int64_t b, int64_t h) {
 }
 
 void WriteRow(const AttentionForwardProblem& problem, int64_t row,
-              const RowResult& result, const AttentionForwardOutputs& outputs) {
+              const RowResult& result, const FaultDial& dial,
+              const AttentionForwardOutputs& outputs) {
   const int64_t i = row % problem.q_len;
   const int64_t h = row / problem.q_len % problem.q_heads;
   const int64_t b = row / problem.q_len / problem.q_heads;
-  outputs.lse(b, h, i) = result.lse;
+  if (StoresFarLse(outputs.o, {b, h, i}, dial)) {
+    outputs.lse(b, h, i) = result.lse;
+  }
+  if (!StoresFarOutput(outputs.o, {b, h, i}, dial)) return;
   for (int64_t c = 0; c < problem.value_dim; ++c) {
     const float x = result.o[static_cast<size_t>(c)];
     WithAnyLane(problem.lane, [&](auto element) {
@@ -371,7 +376,7 @@ void AttentionEmulator::RunRead(const AttentionForwardProblem& asked,
   if (dial_.Is(Fault::kStaleOutput)) Exchange(&stored);
   for (size_t n = 0; n < wanted.size(); ++n) {
     if (!call.written[call.At(wanted[n])]) continue;
-    WriteRow(problem, wanted[n], stored[n], outputs);
+    WriteRow(problem, wanted[n], stored[n], dial_, outputs);
   }
 }
 

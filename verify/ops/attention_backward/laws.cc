@@ -1,3 +1,4 @@
+// Longer than 400 lines: one law after the other, and the table of them.
 // The laws of attention's gradients: other inputs whose gradients follow from
 // the case's own, whatever the truth. o and lse are inputs: they stay what they
 // were, or change alone. A kernel that has an o and lse of its own makes others
@@ -11,7 +12,8 @@
 //   rows        batch rows in another order
 //   heads       key heads in another order, with their groups
 //   scale       cotangents times a power of two: so are all gradients
-//   encoding    a ragged batch has the gradients of padded rows
+//   encoding    ragged rows have the gradients of padded ones, lists those of
+//               their mask
 // There is no law of order within a sum: each is one chain (N18).
 #include <cmath>
 #include <cstdint>
@@ -99,7 +101,9 @@ class BackwardLaws {
   bool HasRows() const { return p_.batch > 1; }
   bool HasHeads() const { return p_.kv_heads > 1; }
   bool Scales() const { return Owned(data_.d_o); }
-  bool HasEncoding() const { return data_.forward.varlen.has_value(); }
+  bool HasEncoding() const {
+    return data_.forward.varlen || data_.forward.lists;
+  }
 
   Result<Law> Neighbours();
   Result<Law> Queries();
@@ -349,14 +353,20 @@ Result<Law> BackwardLaws::Scale() {
 Result<Law> BackwardLaws::Encoding() {
   ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
   data.forward.varlen.reset();
-  Case padded = trial_.request();
-  padded.Get<AttentionForwardCase>().layout = Layout::kBhsd;
+  data.forward.lists.reset();  // their mask stays
+  Case plain = trial_.request();
+  auto& attention = plain.Get<AttentionForwardCase>();
+  if (data_.forward.varlen) attention.layout = Layout::kBhsd;
+  // A dense mask; the line cannot say of which keys.
+  if (data_.forward.lists) {
+    attention.dense[data_.forward.lists->dense] = DenseSource();
+  }
   KeepRows([](int64_t b) { return b; });
   Law law;
   law.name = "encoding";
   law.may_be_refused = true;
   law.calls.push_back(
-      {std::make_unique<AttentionBackwardTrial>(padded, std::move(data)),
+      {std::make_unique<AttentionBackwardTrial>(plain, std::move(data)),
        std::move(kept_), nullptr});
   return law;
 }

@@ -8,7 +8,9 @@ namespace {
 // Bugs that need what no row of the cover has, with it.
 struct OwnCircumstance {
   const char* bug;
-  const char* text;  // N: the first half of the keys, M: the other, L: all
+  // N: the first half of the keys, M: the other, L: all of them. F: a stride of
+  // keys with which the middle one lies behind 2^31 elements.
+  const char* text;
   const char* base = "cpu";
 };
 constexpr OwnCircumstance kOwn[] = {
@@ -147,6 +149,20 @@ constexpr OwnCircumstance kOwn[] = {
      "d=32 mask=window:6,0 align=br lane=bf16 kvlane=e4m3 "
      "vscale=block:2:uniform:0.5,8",
      "fp8-scale-in-acc"},
+    {"attn.far_query_row", "d=32 strides=q:64/32/1073741824/1"},
+    {"attn.far_key_row", "d=32 strides=k:64/32/F/1"},
+    {"attn.far_value_row", "d=32 strides=v:64/32/F/1"},
+    {"attn.far_batch", "b=2 d=32 strides=q:2147483648/160/32/1"},
+    {"attn.far_kv_head", "d=32 strides=k:32/2147483648/32/1"},
+    {"attn.far_sum", "b=2 d=32 strides=k:1200000000/1300000000/32/1"},
+    {"attn.far_bytes", "d=32 strides=k:32/536870912/32/1"},
+    {"attn.far_unsigned", "d=32 strides=v:32/4294967296/32/1"},
+    {"attn.far_product_24", "b=2 hkv=1 d=32 strides=k:2147483648/32/32/1"},
+    {"attn.far_range", "d=32 strides=v:32/1073741824/32/1"},
+    {"attn.far_value_by_key", "d=32 strides=k:32/2147483648/32/1"},
+    {"attn.far_output_row", "d=32 strides=o:32/2147483648/32/1"},
+    {"attn.far_lse_row", "d=32 strides=o:32/2147483648/32/1"},
+    {"attn.far_page_bytes", "d=32 page=64 strides=k:536870912/2048/32/1"},
     {"attn.list_of_next_query", "d=32 mask=index:64"},
     {"attn.list_of_first_query", "d=32 mask=index:64"},
     {"attn.list_kv_head_zero", "d=32 mask=index:64"},
@@ -202,6 +218,7 @@ LengthCase OwnCase(const OwnCircumstance& own, int64_t length) {
     line += letter == 'N'   ? std::to_string(length / 2)
             : letter == 'M' ? std::to_string(length - length / 2)
             : letter == 'L' ? std::to_string(length)
+            : letter == 'F' ? std::to_string((int64_t{1} << 32) / length)
                             : std::string(1, letter);
   }
   return {line, own.base, false, own.bug, false};

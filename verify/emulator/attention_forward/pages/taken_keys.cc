@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "reference/contract/lanes.h"
 #include "verify/emulator/taken.h"
 
 namespace lockstep::verify {
@@ -68,7 +69,7 @@ class PageWalk {
     return {page, slot};
   }
 
-  // Elements before channel 0 of a slot of `pool`.
+  // Elements before channel 0 of a slot of `pool`, or kNowhere.
   int64_t Offset(const LaneView& pool, const Place& at, int64_t head) const {
     std::array<int64_t, 4> strides = pool.strides;
     if (dial_.Is(Fault::kPageValueStride)) strides[0] = pages_.k.strides[0];
@@ -81,6 +82,12 @@ class PageWalk {
     if (dial_.Is(Fault::kPageOffsetNarrow)) {
       const double bits = dial_.SeverityOf(Fault::kPageOffsetNarrow);
       page %= int64_t{1} << static_cast<int>(bits);
+    }
+    if (dial_.Is(Fault::kPageBytesNarrow)) {
+      const auto width = static_cast<int64_t>(LaneBytes(pool.lane));
+      const int64_t bytes = static_cast<int32_t>(page * width);
+      // Zeros stand for what lies between far pages.
+      if (bytes != page * width) return kNowhere;
     }
     const int64_t offset = page + head * strides[1] + at.slot * strides[2];
     // Behind the pool's end its beginning stands for whatever lies there.

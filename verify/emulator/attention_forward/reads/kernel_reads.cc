@@ -3,6 +3,7 @@
 #include <span>
 
 #include "verify/emulator/attention_forward/alias/taken_values.h"
+#include "verify/emulator/attention_forward/far/taken_far.h"
 #include "verify/emulator/attention_forward/fp8/taken_queries.h"
 #include "verify/emulator/attention_forward/kernel.h"
 
@@ -46,6 +47,10 @@ void AttentionEmulator::Run(const AttentionForwardProblem& asked,
   if (asked.q_lane && BreaksFp8Queries(dial_)) {
     const TakenQueries taken = TakeQueries(asked, given, dial_);
     return RunRead(taken.problem, taken.inputs, outputs, rows);
+  }
+  if (BreaksFar(dial_)) {
+    const TakenFar taken = TakeFar(given, dial_);
+    return RunRead(asked, taken.inputs, outputs, rows);
   }
   RunRead(asked, given, outputs, rows);
 }
