@@ -1,5 +1,5 @@
-// Two kernels on one case, turn against turn: which one is faster, if that can
-// be told.
+// Compares two kernels on one case in turns, and says which one is faster, if
+// the measurements show it.
 #ifndef LOCKSTEP_BENCH_DUEL_H_
 #define LOCKSTEP_BENCH_DUEL_H_
 
@@ -39,11 +39,11 @@ struct Told {
   size_t pairs = 0;   // of logarithms, or of samples
 };
 // logarithms: of the candidate's time over the baseline's, one a bout. Too few
-// to tell anything are undecided.
+// samples are undecided.
 Told Tell(const std::vector<double>& logarithms, const Thresholds& thresholds);
 
-// Of two files of rows that were not measured in turns: a claim needs intervals
-// that do not meet, each at 1 - chance, and `floor`.
+// For two files of rows that were not measured in turns, a claim needs
+// intervals that do not overlap, each at 1 - chance, and `floor`.
 Told TellApart(const std::vector<double>& baseline,
                const std::vector<double>& candidate,
                const Thresholds& thresholds);

@@ -54,7 +54,7 @@ struct GateReport {
 };
 
 // -1 where the candidate does less of something and more of nothing, 1 where it
-// does more of something, else 0. What changes by less than 1 % has not.
+// does more of something, else 0. A change of less than 1 % counts as none.
 int CompareStructure(const Structure& baseline, const Structure& candidate);
 
 // Requires: shapes.

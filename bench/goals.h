@@ -1,4 +1,4 @@
-// Goals held against what was measured.
+// Compares goals with measurements.
 #ifndef LOCKSTEP_BENCH_GOALS_H_
 #define LOCKSTEP_BENCH_GOALS_H_
 

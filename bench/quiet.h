@@ -11,7 +11,7 @@
 namespace lockstep::bench {
 
 // While it lives, std::cerr drops lines with that warning, if our own code is a
-// release build (NDEBUG); a debug build keeps it, for it is true there.
+// release build (NDEBUG); a debug build keeps it, because it is true there.
 class WithoutLibraryWarning {
  public:
   WithoutLibraryWarning();

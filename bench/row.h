@@ -89,8 +89,8 @@ class Row {
   // One call more. Requires: Verify(), and nothing is refused. Errors: it did
   // not run.
   Result<CallTimes> TimeOnce();
-  // Memory that a call more takes beside the tensors, in bytes; none where it
-  // is not known, as for a host's.  Requires: as above.
+  // Extra memory of one more call, beyond the tensors, in bytes; none if it is
+  // not known, as for a host.  Requires: as above.
   std::optional<double> MeasureMemory();
   // Ends what the candidate has open.
   void Close();
@@ -128,7 +128,7 @@ class Row {
       : ask_(std::move(ask)), scene_(std::move(scene)) {}
   void ChooseEngines();
   void Judge();
-  // Refuses the row where the kernel tells what no kernel takes.
+  // Refuses the row if the kernel reports an impossible time.
   void CheckTold(double seconds, double asked);
   void Refuse(const std::string& why) { refused_ = why; }
 

@@ -40,7 +40,7 @@ Interval MedianInterval(std::vector<double> values, double confidence);
 // its mean as that of these differences, or farther, if the sign of each is a
 // coin's: two-sided and exact, ties and zeros included. Alternatives that take
 // turns in an order drawn for each pair have such signs if they are the same,
-// whatever else goes on. 1 where there are none. Requires: at most
+// whatever else goes on. 1 if there are no differences. Requires: at most
 // kMostDifferences.
 double SignedRank(const std::vector<double>& differences);
 inline constexpr size_t kMostDifferences = 400;

@@ -12,7 +12,7 @@
 
 namespace lockstep::bench {
 
-// What of a row is held against a goal.
+// Which figure of a row a goal is about.
 enum class Metric : uint8_t {
   kFraction,       // of the machine's limit
   kOfInstruction,  // of the instruction that was used

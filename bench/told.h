@@ -1,5 +1,6 @@
-// Times that a kernel tells of itself, and when they count. They have no other
-// witness, and a launch that is not waited for tells a false time by accident.
+// Times that a kernel reports itself, and when they count. Nothing else
+// confirms them, and a launch that the host does not wait for gives a false
+// time by accident.
 #ifndef LOCKSTEP_BENCH_TOLD_H_
 #define LOCKSTEP_BENCH_TOLD_H_
 

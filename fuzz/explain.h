@@ -1,5 +1,6 @@
-// From a case that fails to the known bugs that fail alike: made small enough
-// to replay them all on it, and told apart on cases nearby.
+// Finds the known bugs that fail like a failing case. The case is made small
+// enough to replay all of them, and similar cases distinguish those that are
+// left.
 #ifndef LOCKSTEP_FUZZ_EXPLAIN_H_
 #define LOCKSTEP_FUZZ_EXPLAIN_H_
 

@@ -156,7 +156,7 @@ inline constexpr double kMostMissRate = 0.02;
 // Upper end of Wilson's interval of 95 % of a rate; 1 of nothing.
 double WilsonUpper(int64_t hits, int64_t of);
 
-// Whether the canaries say that the judge sees: none was missed, or so many
+// Whether the canaries show that the judge works: none was missed, or so many
 // were caught that the rate is below kMostMissRate with 95 % confidence (1 miss
 // of at least 280, 3 of 437).
 bool CanariesHold(const Counts& counts);
@@ -166,8 +166,8 @@ Result<Report> RunPlan(const Plan& plan, const Target& target,
                        Observer* observer, Progress* progress);
 
 // Precedence 6, 3, 1, 130, 77, 5, 4, 0 (docs/verdicts.md). Untrusted cases are
-// counted, not held against a run: cases are drawn blindly, and only a run that
-// proves nothing at all, or misses canaries (CanariesHold), is vacuous.
+// counted, but do not fail a run: cases are drawn at random, and only a run
+// that proves nothing at all, or misses canaries (CanariesHold), is vacuous.
 int ExitCode(const Report& report, const Target& target);
 
 }  // namespace lockstep::fuzz

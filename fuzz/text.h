@@ -11,7 +11,7 @@ namespace lockstep::fuzz {
 
 // "FAIL bits:o ..." with the shrunken line and the command that shows it.
 std::string FaultText(const Fault& fault);
-// Counts, rate, features never met, exit code where it is not 0.
+// Counts, rate, features that no case had, exit code if it is not 0.
 std::string SummaryText(const Report& report, const verify::Domain& domain,
                         int exit_code);
 // "1 200 cases, 1 500/s, 30 s left, 2 findings", for a terminal.

@@ -1,5 +1,5 @@
-// One case before the judge, as fuzzing asks: everything that proves, little
-// that repeats; and what of the answer tells two faults apart.
+// Judges one case for fuzzing: all checks that prove, few that repeat. Also
+// says what distinguishes two faults.
 #ifndef LOCKSTEP_FUZZ_TRIAL_H_
 #define LOCKSTEP_FUZZ_TRIAL_H_
 
@@ -21,7 +21,7 @@ struct Target {
   std::string candidate;  // spec
   std::optional<verify::NumericProfile> profile;
   std::string profile_spec;  // its name or path; empty: the candidate's own
-  // Plans beside the first; each is one more run of the candidate.
+  // Plans in addition to the first; each is one more run of the candidate.
   int64_t variations = 1;
   // Laws: none given, one of every second case (all of them take as long as
   // everything else together); empty, all; otherwise the one that is named.
@@ -80,7 +80,7 @@ struct Outcome {
 //   Requires: nearness > 0.
 int NearnessBucket(double nearness, int buckets);
 
-// Of answers to fixed cases: the only case that is asked for.
+// For answers to fixed cases: the only case that is judged.
 inline constexpr int64_t kOnlyCase = 1;
 
 // A fresh candidate judges nothing of another case: an outcome is a function

@@ -34,7 +34,7 @@ Result<Plan> MakePlan(const AttentionBackwardProblem& problem,
 
 // dq [batch, q_heads, q_len, head_dim], dk [batch, kv_heads, kv_len, head_dim],
 // dv [batch, kv_heads, kv_len, value_dim] and dsink [q_heads] as the contract
-// has them. Exact: N18. Memory beside the outputs: dq in f32, and a few tiles a
+// has them. Exact: N18. Extra memory: dq in f32, and a few tiles for each
 // thread. `execution` may be null.
 // Errors: Validate(problem, inputs, outputs)'s; the plan is not one that
 // MakePlan makes for the problem; its target is not supported here. Nothing is

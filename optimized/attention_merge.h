@@ -22,8 +22,8 @@ struct AttentionMergeExecution {
   int threads = 0;
 };
 
-// Memory beside the tensors: for each thread two rows of o and twelve bytes a
-// part. `execution` may be null. Exact: N23, whatever the caps.
+// Extra memory for each thread: two rows of o, and twelve bytes for each part.
+// `execution` may be null. Exact: N23, whatever the caps.
 // Errors: Validate(problem, inputs, outputs)'s; the target is unknown, or not
 // supported by this CPU. Nothing is written then.
 Status AttentionMerge(const AttentionMergeProblem& problem,

@@ -1,4 +1,4 @@
-// What a merge is asked, and the memory of one of its workers.
+// The job of a merge, and the memory of one worker.
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_MERGE_WORK_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_MERGE_WORK_H_
 

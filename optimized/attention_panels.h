@@ -1,7 +1,7 @@
 // Where the packed panels of attention_forward lie. All key tiles of a few kv
-// heads are packed ahead, and the row tiles share them. Where masks are narrow,
-// each worker packs the tiles that its rows come to. It keeps the last few,
-// which stay in its L2 cache.
+// heads are packed ahead, and the row tiles share them. With narrow masks, each
+// worker packs the tiles that its rows need. It keeps the last few, which stay
+// in its L2 cache.
 #ifndef LOCKSTEP_OPTIMIZED_ATTENTION_PANELS_H_
 #define LOCKSTEP_OPTIMIZED_ATTENTION_PANELS_H_
 

@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Loops over registers unroll by a plain 8, the largest row block: g++ 12 takes
 // no template argument there. Loops over steps unroll by 4: a step of 6 x 2 is
 // 20 instructions of work, and up to 9 more that count and address. These cost
-// nothing on a core of its own, and a tenth beside a busy sibling thread.
+// nothing on an idle core, and a tenth if the core's other thread is busy.
 
 // A step of a product in f32: one multiply-add (N3).
 struct F32Dot {

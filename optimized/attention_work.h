@@ -291,7 +291,7 @@ struct alignas(HWY_ALIGNMENT) PanelLine {
 };
 using PanelMemory = std::unique_ptr<PanelLine[]>;
 
-// A tile that a worker packs when its rows come to it.
+// A tile that a worker packs when its rows need it.
 struct KeptTile {
   PackedTile tile;
   int64_t number = -1;  // of the tile in it, counted through all kv heads
@@ -343,7 +343,7 @@ struct PartSums {
   hwy::AlignedVector<float> acc;  // [rows][padded_values]
 };
 
-// Where one row block of the worker stands in one tile.
+// The position of one row block of the worker in one tile.
 struct Block {
   size_t first_row = 0;
   size_t weight_row = 0;  // of worker.weights, where it is not row 0

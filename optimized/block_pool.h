@@ -55,7 +55,8 @@ struct BlockRange {
 class BlockPoolBuilder {
  public:
   // Requires: rows * cols < 2^32.
-  // With bits of the hash masked away more contents meet; ids stay the same.
+  // With some bits of the hash masked, more contents collide; ids stay the
+  // same.
   BlockPoolBuilder(int64_t rows, int64_t cols,
                    uint64_t hash_mask = ~uint64_t{0});
 

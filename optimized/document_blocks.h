@@ -25,7 +25,7 @@ struct DocumentRanges {
 Result<DocumentRanges> RangesOf(std::span<const int32_t> doc_ids,
                                 int64_t block);
 
-// What holds beside causal and "same document".
+// Further rules in addition to causal and "same document".
 struct BlockRules {
   std::optional<int64_t> left;   // a window: keys behind the query
   std::optional<int64_t> valid;  // tokens before padding

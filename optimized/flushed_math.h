@@ -1,5 +1,5 @@
-// N20's arithmetic, one operation at a time: for rows by the letter of the
-// contract and for the self-test of the matrix unit.
+// N20's arithmetic, one operation at a time: for rows on the exact path and for
+// the self-test of the matrix unit.
 #ifndef LOCKSTEP_OPTIMIZED_FLUSHED_MATH_H_
 #define LOCKSTEP_OPTIMIZED_FLUSHED_MATH_H_
 

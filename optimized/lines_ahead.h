@@ -1,5 +1,5 @@
-// Rows that are needed soon, asked for a few cache lines at a time while others
-// are used.
+// Prefetches rows that are needed soon, a few cache lines at a time, while
+// others are used.
 #ifndef LOCKSTEP_OPTIMIZED_LINES_AHEAD_H_
 #define LOCKSTEP_OPTIMIZED_LINES_AHEAD_H_
 
@@ -16,7 +16,7 @@ namespace lockstep::optimized {
 // from L2 (AMD EPYC, family 25, model 17).
 class LinesAhead {
  public:
-  // Bytes that are asked for at a time.
+  // Bytes that are prefetched at a time.
   static constexpr int64_t kPortion = 256;
   static constexpr int64_t kLine = 64;
 
@@ -43,7 +43,7 @@ class LinesAhead {
       --rows_;
     }
   }
-  // Whether all of them were asked for.
+  // Whether all of them were prefetched.
   bool done() const { return rows_ == 0; }
 
  private:

@@ -25,7 +25,7 @@ inline constexpr int64_t kMamba3MaxChunk = 4096;
 struct Mamba3ScanCaps {
   std::string target;  // "AVX2", "AVX3", ...
   int threads = 0;     // > 0: at most so many
-  // Never chosen unless asked for.
+  // Used only on request.
   Mamba3Algorithm algorithm = Mamba3Algorithm::kExact;
   int64_t chunk = 0;  // kChunked: 1 .. kMamba3MaxChunk; 0: kMamba3Chunk
 };
@@ -39,9 +39,9 @@ struct Mamba3ScanExecution {
   int64_t pieces = 0;  // parts of chunks between ends of runs, of all heads
 };
 
-// y and, where asked for, the carry of every run. A problem of length 1 with a
-// carry is a step of decoding. Memory beside the tensors: one head's state and
-// a few tokens, or a chunk, for each thread. `execution` may be null.
+// y and, on request, the carry of every run. A problem of length 1 with a carry
+// is a step of decoding. Memory beside the tensors: one head's state and a few
+// tokens, or a chunk, for each thread. `execution` may be null.
 //
 // Exact class (N15), or with kChunked a bounded one: the form and its error
 // stand in docs/ops/mamba3_scan.md. Here, too, each element is one chain, so

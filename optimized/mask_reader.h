@@ -1,5 +1,5 @@
-// A tile plan as one worker of a kernel reads it: the key tiles that a few
-// rows have to visit, and the element bits of the partial ones.
+// How one worker of a kernel reads a tile plan: the key tiles that a few rows
+// have to visit, and the element bits of the partial ones.
 #ifndef LOCKSTEP_OPTIMIZED_MASK_READER_H_
 #define LOCKSTEP_OPTIMIZED_MASK_READER_H_
 

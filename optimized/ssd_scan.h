@@ -9,7 +9,7 @@
 
 namespace lockstep::optimized {
 
-// y and, where asked for, the state of every run. Classes, memory and errors as
+// y and, on request, the state of every run. Classes, memory and errors as
 // Mamba3Scan, and n + p more floats for every run and head whose state is asked
 // for. `execution` may be null. Errors also: Validate(problem, inputs,
 // outputs)'s.

@@ -22,7 +22,7 @@ class TileScan {
            const AttentionForwardInputs& inputs, int64_t batch,
            const TileOptions& options);
 
-  // Looks at the queries of one row of tiles.
+  // Scans the queries of one row of tiles.
   void Read(int64_t head, int64_t tile_row);
 
   // Appends the active tiles of that row, block -1, and closes the row.

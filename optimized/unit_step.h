@@ -1,6 +1,5 @@
-// A step of N21, one sum at a time, in integers. It serves rows that are
-// computed by the letter of the contract, and sums that the vectors of
-// attention_steps-inl.h leave out.
+// A step of N21, one sum at a time, in integers. It serves rows on the exact
+// path, and sums that the vectors of attention_steps-inl.h leave out.
 #ifndef LOCKSTEP_OPTIMIZED_UNIT_STEP_H_
 #define LOCKSTEP_OPTIMIZED_UNIT_STEP_H_
 

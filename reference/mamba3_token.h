@@ -58,7 +58,8 @@ struct Mamba3Weights {
   float dt, lambda, alpha, gamma, beta;
 };
 
-// What a token makes beside the state: q rotated, o before the norm.
+// What a token yields in addition to the state: the rotated q, and o before the
+// norm.
 struct Mamba3Read {
   Matrix q;  // [r][n]
   Matrix o;  // [r][p]

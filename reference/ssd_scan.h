@@ -7,9 +7,9 @@
 
 namespace lockstep::reference {
 
-// y of every token and, where asked for, the state of every run. Exact: N15
-// with gamma = dt and beta = +0; a non-finite token makes the next one's state
-// NaN, as 0 * inf is.
+// y of every token and, on request, the state of every run. Exact: N15 with
+// gamma = dt and beta = +0; a non-finite token makes the next one's state NaN,
+// as 0 * inf is.
 //   Errors: Validate(problem, inputs, outputs)'s; nothing is written then.
 Status SsdScan(const SsdScanProblem& problem, const SsdScanInputs& inputs,
                const SsdScanOutputs& outputs);

@@ -1,7 +1,6 @@
-// attention_backward: the gradients of attention_forward. What is asked (the
-// static problem), what goes in (tensors and runtime payload), what comes out.
-// Source: docs/ops/attention_backward.md; arithmetic: clause N18 of
-// docs/numerics.md.
+// attention_backward: the gradients of attention_forward. The static problem,
+// the inputs (tensors and runtime payload) and the outputs. Source:
+// docs/ops/attention_backward.md; arithmetic: clause N18 of docs/numerics.md.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_BACKWARD_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_BACKWARD_H_
 

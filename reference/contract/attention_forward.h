@@ -1,6 +1,6 @@
-// attention_forward: softcap attention with masks. What is asked (the static
-// problem), what goes in (tensors and runtime payload), what comes out.
-// Source: docs/ops/attention_forward.md; arithmetic: docs/numerics.md.
+// attention_forward: softcap attention with masks. The static problem, the
+// inputs (tensors and runtime payload) and the outputs. Source:
+// docs/ops/attention_forward.md; arithmetic: docs/numerics.md.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_ATTENTION_FORWARD_H_
 

@@ -1,6 +1,6 @@
-// mamba3_scan: the Mamba-3 state-space recurrence over packed sequences. What
-// is asked (the static problem), what goes in, what comes out. Source:
-// docs/ops/mamba3_scan.md; arithmetic: clause N15 of docs/numerics.md.
+// mamba3_scan: the Mamba-3 state-space recurrence over packed sequences. The
+// static problem, the inputs and the outputs. Source: docs/ops/mamba3_scan.md;
+// arithmetic: clause N15 of docs/numerics.md.
 //
 // Axes, in shapes: b row, t token, h head, g group, r rank, n state, p channel,
 // s angle, run. Head h reads group floor(h / (heads / groups)).

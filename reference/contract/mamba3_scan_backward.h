@@ -1,7 +1,7 @@
-// mamba3_scan_backward: the gradients of mamba3_scan. What is asked (the static
-// problem), what goes in, what comes out. Source:
-// docs/ops/mamba3_scan_backward.md; arithmetic: clause N19 of docs/numerics.md.
-// Axes, in shapes, are those of reference/contract/mamba3_scan.h.
+// mamba3_scan_backward: the gradients of mamba3_scan. The static problem, the
+// inputs and the outputs. Source: docs/ops/mamba3_scan_backward.md; arithmetic:
+// clause N19 of docs/numerics.md. Axes, in shapes, are those of
+// reference/contract/mamba3_scan.h.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_MAMBA3_SCAN_BACKWARD_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_MAMBA3_SCAN_BACKWARD_H_
 

@@ -1,5 +1,5 @@
-// What a step of decoding asks of its arguments beside the Validate() of its
-// op.
+// What a step of decoding requires of its arguments in addition to Validate()
+// of its op.
 #ifndef LOCKSTEP_REFERENCE_CONTRACT_MAMBA3_STEP_H_
 #define LOCKSTEP_REFERENCE_CONTRACT_MAMBA3_STEP_H_
 

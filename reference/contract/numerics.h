@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// Bumped by any change of an exact bit; stands in every receipt.
+// Every change of an exact bit bumps it; every receipt has it.
 inline constexpr int kContractVersion = 1;
 
 // N11: partial sums of a row sum; key j of the row goes to stripe j mod 16.

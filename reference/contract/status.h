@@ -27,7 +27,7 @@ class [[nodiscard]] Status {
   std::optional<std::string> message_;
 };
 
-// A value, or the status that says why there is none.
+// A value, or the status that says why it is missing.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -17,7 +17,7 @@ namespace lockstep::verify {
 // Takes one element after the other.
 class EnvelopeJudge {
  public:
-  // `each`: told of every element; may be null.
+  // `each`: called for every element; may be null.
   EnvelopeJudge(std::string tensor, int64_t expected, Lane lane,
                 const ElementSink* each = nullptr)
       : lane_(LaneRowOf(lane)), each_(each) {

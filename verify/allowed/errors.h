@@ -59,10 +59,9 @@ struct ErrorPool {
   std::vector<SignedSum> places;
 };
 
-// The errors of the rows that statistics can be told of. Rows of different
-// draws err independently of each other, and as often up as down, if the
-// candidate's roundings are those that its profile declares
-// (docs/envelopes.md).
+// The errors of the rows that statistics can use. Rows of different draws err
+// independently of each other, and as often up as down, if the candidate's
+// roundings are those that its profile declares (docs/envelopes.md).
 struct ErrorSample {
   std::string tensor;
   std::string why_not;  // nothing can be told: why, in words; empty: it can

@@ -34,7 +34,7 @@ struct Bounds {
   double truth = 0;  // before rounding
   double error = 0;  // E: bound before rounding
   double likely_error = 0;
-  // Too wide to tell anything: E is above a quarter of what any answer, right
+  // Too wide to prove anything: E is above a quarter of what any answer, right
   // or wrong, can span.
   bool vacuous = false;
   // The profile declares that this row, or run, holds no answer: it sees no key
@@ -62,7 +62,7 @@ struct JudgedElement {
   // infinite for what has no distance.
   double distance = 0;
 };
-// Told of every element of a tensor as it is judged; may be empty.
+// Called for every element of a tensor as it is judged; may be empty.
 using ElementSink =
     std::function<void(const std::string& tensor, const JudgedElement&)>;
 

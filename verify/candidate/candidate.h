@@ -47,11 +47,11 @@ struct CaseRequest {
   // the call before.
   std::string law{};
   std::vector<TakenInput> taken{};
-  // Asked to look at an answer once more: one that was given serves again.
+  // The judge looks at an answer once more: the earlier answer serves again.
   bool once_more = false;
 };
 
-// What is known of a candidate before anything is asked of it.
+// What is known of a candidate before its first call.
 struct CandidateTraits {
   // What was asked for: "optimized", "reference", "files".
   std::string backend;
@@ -62,7 +62,7 @@ struct CandidateTraits {
   bool ours = false;
   // That profile; absent: the exact contract, or what --profile says.
   std::optional<NumericProfile> claims{};
-  // It answers whatever is asked, not only what it was asked before.
+  // It answers any request, not only those that it has answers to.
   bool computes = true;
   // Run may be called more than once for a trial, with shifts.
   bool repeatable = true;
@@ -81,7 +81,7 @@ struct CandidateTraits {
   int64_t MostDraws() const { return repeatable ? draws : 0; }
 };
 
-// What a kernel says of itself: a program does once it has started.
+// What a kernel says about itself; a program says it once it has started.
 struct Introduction {
   // The op that it is made for; empty: any.
   std::string usual_op{};
@@ -134,8 +134,8 @@ class Candidate {
     return nullptr;
   }
   // Another one that answers as this one does after Reset(), for cases that are
-  // judged at the same time. Null: there is but this one, as a process of its
-  // own is, and it is asked one case after another.
+  // judged at the same time. Null: there is only this one, such as a process,
+  // and it gets one case after another.
   virtual std::unique_ptr<Candidate> Copy() const { return nullptr; }
 
   // Makes it ready, before anything else is asked of it: a program is started.

@@ -1,5 +1,5 @@
-// Outputs that a kernel hands over in f32 where the case has a lane of 16 bits:
-// a profile with out = f32.
+// Outputs that a kernel returns in f32 for a case with a lane of 16 bits: a
+// profile with out = f32.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIDE_OUTPUT_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIDE_OUTPUT_H_
 

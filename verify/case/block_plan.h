@@ -59,7 +59,7 @@ Result<Case> ParseBlockPlan(const std::string& keys);
 
 const char* DialectName(PlanDialect dialect);
 
-// What a planner is asked for.
+// The tables that a planner has to make.
 optimized::TileOptions TileOptionsOf(const BlockPlanCase& c);
 
 }  // namespace lockstep::verify

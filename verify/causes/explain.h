@@ -58,7 +58,7 @@ class Explainer {
   bool Reproduced() const;
   // Whether the budget was spent before all was tried.
   bool IsSpent() const { return spent_ >= budget_; }
-  // Emulated kernels that were held against the answers.
+  // Emulated kernels whose answers were compared.
   int64_t tried() const { return tried_; }
 
  private:
@@ -92,7 +92,7 @@ class Explainer {
     OutputSet scratch;  // of a sample: what kernels write to
   };
 
-  // Causes that later cases are held against.
+  // Causes that later cases are compared with.
   static constexpr size_t kKept = 60;
   static constexpr size_t kKeptOfSample = 16;
 

@@ -1,5 +1,5 @@
-// The known bugs of an op as kernels that can be run: what a wrong answer is
-// held against.
+// The known bugs of an op as kernels that can run. A wrong answer is compared
+// with theirs.
 #ifndef LOCKSTEP_VERIFY_CAUSES_HYPOTHESES_H_
 #define LOCKSTEP_VERIFY_CAUSES_HYPOTHESES_H_
 
@@ -22,7 +22,7 @@ struct Hypothesis {
 
   // "attn.causal_strict", of a pair "attn.causal_strict+attn.sink_dropped".
   std::string Name() const;
-  // What the catalogue says of it.
+  // Its entry in the catalogue.
   std::string Sentence() const;
 };
 

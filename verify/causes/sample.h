@@ -1,5 +1,5 @@
-// Rows of a large case on which known bugs are held against a wrong answer:
-// few, and spread over what is wrong and what is right.
+// The rows of a large case on which known bugs are compared with a wrong
+// answer: a few, spread over wrong and right rows.
 #ifndef LOCKSTEP_VERIFY_CAUSES_SAMPLE_H_
 #define LOCKSTEP_VERIFY_CAUSES_SAMPLE_H_
 
@@ -12,8 +12,8 @@
 
 namespace lockstep::verify {
 
-// A row that was held against the truth. Size: of its largest error in units of
-// what other arithmetic may err by; above 1 it is plainly wrong, 0: right.
+// A row that was compared with the truth. Size: of its largest error in units
+// of what other arithmetic may err by; above 1 it is plainly wrong, 0: right.
 struct RowError {
   int64_t row = 0;
   double size = 0;

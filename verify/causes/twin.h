@@ -12,7 +12,7 @@ namespace lockstep::verify {
 
 // With lengths of `side` / 2 to `side` where they were longer; windows, chunks,
 // prefixes and documents have shrunk as much. None: nothing is that long, or
-// the op knows no twins.
+// the op has no twins.
 std::optional<Case> TwinOf(const Case& c, int64_t side);
 
 }  // namespace lockstep::verify

@@ -29,7 +29,7 @@ class Option {
       : option_(option), words_(words) {}
 
   Option Required() const;
-  // What stands for the value in the help: "FILE|-".
+  // The placeholder of the value in the help: "FILE|-".
   Option Type(const std::string& name) const;
   // How many words it takes.
   Option Words(int low, int high) const;
@@ -108,7 +108,7 @@ class Parser {
   std::string WhyNoVerb(const std::string& word) const;
   // "; nearest is '--cases'" of what no option takes; empty: it is no option.
   std::string LikelyOption(const std::string& word) const;
-  // What help is asked of.
+  // The command whose help it is.
   std::string Self(int argc, char** argv) const;
 
   std::unique_ptr<CLI::App> app_;

@@ -1,5 +1,5 @@
-// The process that a program of ours runs in: what it was given by its starter,
-// and what it leaves to stdout.
+// The process of one of our programs: what it inherited, and what it writes to
+// stdout.
 #ifndef LOCKSTEP_VERIFY_CLI_PROCESS_H_
 #define LOCKSTEP_VERIFY_CLI_PROCESS_H_
 

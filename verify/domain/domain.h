@@ -62,8 +62,8 @@ struct DomainOptions {
   // Calls that are drawn with order=amx have the orders of N21 in two of three,
   // by their seeds: every other choice stays.
   bool gpu_orders = false;
-  // Every case that can be cut is asked for in shards, too. Its seed says how,
-  // and every other choice stays.
+  // Every case that can be cut is also judged in shards. Its seed says how, and
+  // every other choice stays.
   bool in_shards = false;
   // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
   // is tried on.
@@ -78,7 +78,7 @@ struct DomainOptions {
   bool encodings = false;
 };
 
-// Properties of a case that a run should have met: shapes, masks, numbers,
+// Properties that the cases of a run should have: shapes, masks, numbers,
 // layouts. Bit n stands for Features()[n].
 struct FeatureSet {
   std::vector<bool> has;

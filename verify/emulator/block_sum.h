@@ -1,5 +1,5 @@
 // Sums of products in blocks, flushed, as matrix units form them (N20), and in
-// ways that are not theirs. Written without a look at reference/.
+// ways that are not theirs. Written independently of reference/.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_BLOCK_SUM_H_
 #define LOCKSTEP_VERIFY_EMULATOR_BLOCK_SUM_H_
 

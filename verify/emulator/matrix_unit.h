@@ -1,5 +1,5 @@
 // What one step of a GPU's matrix unit computes, in binary64, and ways to get
-// it wrong. Written without a look at reference/; facts: docs/gpu-units.md.
+// it wrong. Written independently of reference/, from docs/gpu-units.md.
 #ifndef LOCKSTEP_VERIFY_EMULATOR_MATRIX_UNIT_H_
 #define LOCKSTEP_VERIFY_EMULATOR_MATRIX_UNIT_H_
 

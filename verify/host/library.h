@@ -1,4 +1,4 @@
-// A kernel as a shared object: its functions, and what it says of itself.
+// A kernel as a shared object: its functions, and what it says about itself.
 #ifndef LOCKSTEP_VERIFY_HOST_LIBRARY_H_
 #define LOCKSTEP_VERIFY_HOST_LIBRARY_H_
 

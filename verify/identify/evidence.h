@@ -1,5 +1,5 @@
-// What `lockstep identify` says of a kernel: a profile, and for every field
-// that was asked why it stands there. Fields and words: docs/identify.md.
+// The result of `lockstep identify`: a profile, and the evidence for every
+// field that was asked. Fields and words: docs/identify.md.
 #ifndef LOCKSTEP_VERIFY_IDENTIFY_EVIDENCE_H_
 #define LOCKSTEP_VERIFY_IDENTIFY_EVIDENCE_H_
 

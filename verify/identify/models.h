@@ -1,5 +1,5 @@
 // Legal values as functions: what a number, or a sum, becomes under each. The
-// answers of a kernel are held against these.
+// answers of a kernel are compared with these.
 #ifndef LOCKSTEP_VERIFY_IDENTIFY_MODELS_H_
 #define LOCKSTEP_VERIFY_IDENTIFY_MODELS_H_
 

@@ -1,4 +1,4 @@
-// A second copy of a case's inputs, to be changed and judged beside the first.
+// A second copy of a case's inputs, which can be changed and judged separately.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_CLONE_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_CLONE_H_
 

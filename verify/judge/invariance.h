@@ -28,7 +28,7 @@ inline constexpr int64_t kMinVariations = 6;
 // Opens the trial again with every buffer moved by so many elements.
 using Reopen = std::function<Result<std::unique_ptr<Trial>>(int64_t shift)>;
 
-// What one run did besides computing.
+// Side effects of one run.
 struct GuardedRun {
   RunOutcome outcome;
   Execution execution;
@@ -37,13 +37,14 @@ struct GuardedRun {
   double seconds = 0;
 };
 
-// Poisons the outputs, runs the candidate, looks at guard zones, padding and
+// Poisons the outputs, runs the candidate, and checks guard zones, padding and
 // inputs.
 GuardedRun RunGuarded(Candidate& candidate, const CaseRequest& request,
                       const Trial& trial, const Variation& how,
                       PoisonBits poison, const OutputSet& outputs);
 
-// A finding if what it tells of this run cannot be true; the first of a case.
+// A finding if its receipt of this run cannot be true; only the first of a
+// case.
 void FindUntrue(const Execution& execution, const std::string& variation,
                 CaseResult* result);
 

@@ -57,7 +57,7 @@ struct JudgeOptions {
   double explain_seconds = kCauseSeconds;
   bool pictures = false;  // of a fail: map its error
   bool require_executed = false;
-  // Nothing is said beside the verdict: no baseline, no picture, no field.
+  // Only the verdict is computed: no baseline, no picture, no field.
   bool only_verdict = false;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };

@@ -1,5 +1,5 @@
-// Laws: what a candidate answers to other inputs, held against what it
-// answered to the case's own. They need no truth.
+// Laws: a candidate's answers to other inputs, compared with its answer to the
+// case's own. They need no truth.
 #ifndef LOCKSTEP_VERIFY_JUDGE_LAWS_H_
 #define LOCKSTEP_VERIFY_JUDGE_LAWS_H_
 

@@ -1,5 +1,5 @@
-// Rows of large cases that the reference did not compute: what they are held
-// against instead.
+// Rows of large cases that the reference did not compute, and what they are
+// compared with instead.
 #ifndef LOCKSTEP_VERIFY_JUDGE_ROWS_H_
 #define LOCKSTEP_VERIFY_JUDGE_ROWS_H_
 
@@ -20,9 +20,9 @@ struct OtherRows {
   int64_t shift = 0;                    // of the outputs
 };
 
-// Bits of a candidate that claims the reference's. They are held against the
+// Bits of a candidate that claims the reference's. They are compared with the
 // optimized path, which has to have the reference's bits on the sampled rows.
-// If it has not, the judge is broken: Tier::kSelf. Nothing is compared where
+// If it does not, the judge is broken: Tier::kSelf. Nothing is compared where
 // the candidate ran that path itself, or this CPU has no such path.
 void CompareOtherRows(const OtherRows& rows, CaseResult* result);
 

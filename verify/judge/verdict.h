@@ -254,7 +254,7 @@ struct CaseResult {
 // Whether the case, or one of its draws, has that verdict and no excuse.
 bool HasVerdict(const CaseResult& result, Verdict verdict);
 
-// Rows that were held against nothing.
+// Rows that were compared with nothing.
 int64_t UnheldRows(const CaseResult& result);
 
 // The case, or sequence of cases, and the candidate that reproduce a finding.
@@ -306,7 +306,7 @@ struct Totals : VerdictCounts {
   void Add(const Totals& more);
 };
 
-// A fault in fewer than 1 of so many calls may not have shown. After `runs`
+// A fault in fewer than 1 of so many calls may have been missed. After `runs`
 // calls without one, a fault in 1 of runs / 3 calls has stayed hidden with a
 // probability of 5 %.
 int64_t RarestFault(int64_t runs);

@@ -22,7 +22,7 @@ class AllowedResults {
 
   // Rows judged, ascending.
   virtual const std::vector<int64_t>& rows() const = 0;
-  // One result per output that is judged. `each`: told of every element.
+  // One result per output that is judged. `each`: called for every element.
   virtual std::vector<EnvelopeResult> JudgeEach(
       const OutputSet& produced, const ElementSink& each) const = 0;
   std::vector<EnvelopeResult> Judge(const OutputSet& produced) const {
@@ -61,8 +61,8 @@ class FirstWitness {
     // The witness's own, before the envelope of its own arithmetic: one that
     // fails is our own fault.
     std::vector<EnvelopeResult> witness;
-    // `produced`, before that of the profile. Only bounds are judged: nothing
-    // is said of errors that are allowed and yet unlikely.
+    // `produced`, before that of the profile. Only bounds are judged, not
+    // errors that are allowed but unlikely.
     std::vector<EnvelopeResult> produced;
   };
   virtual Tried OnTrial(const std::vector<int64_t>& rows,

@@ -1,4 +1,5 @@
-// How a kernel of our own is run for a trial, and what it says of the run.
+// How one of our own kernels runs for a trial, and what it reports about the
+// run.
 #ifndef LOCKSTEP_VERIFY_OPS_KERNELS_H_
 #define LOCKSTEP_VERIFY_OPS_KERNELS_H_
 

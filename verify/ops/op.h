@@ -1,7 +1,7 @@
 // What an op brings so that it can be judged: a Trial, which is one of its
 // cases made concrete. Everything above (tiers, invariance, power, reports)
-// knows outputs as named tensors and the truth as rows of bits. What not every
-// reader of a trial needs stands in parts, a header each.
+// knows outputs as named tensors and the truth as rows of bits. What only some
+// readers of a trial need is in parts, with a header each.
 #ifndef LOCKSTEP_VERIFY_OPS_OP_H_
 #define LOCKSTEP_VERIFY_OPS_OP_H_
 
@@ -67,7 +67,8 @@ class Trial {
   const TrialWants& wants() const;
   const BlockPlanScene* scene() const { return parts().scene; }
 
-  // Its inputs by name, for whatever knows no op. They refer to the trial.
+  // Its inputs by name, for code that is written for all ops. They refer to the
+  // trial.
   virtual KernelInputs Inputs() const = 0;
   // Calls of a kernel that make the outputs, one after the other: 1, unless the
   // op is a chain of steps.

@@ -1,5 +1,5 @@
-// The parts of laws of scale: inputs times a power of two, and the answers that
-// are then the same power of two times what they were.
+// The parts of laws of scale: inputs times a power of two, and the answers,
+// which are then multiplied by the same power of two.
 #ifndef LOCKSTEP_VERIFY_OPS_SCALE_H_
 #define LOCKSTEP_VERIFY_OPS_SCALE_H_
 

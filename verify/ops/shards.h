@@ -1,5 +1,5 @@
 // Shards: a trial is cut into smaller problems, and their answers add up to its
-// own. The judge decides which kernel is asked and what a difference means
+// own. The judge decides which kernel computes them and what a difference means
 // (verify/judge/shards/shards.h). Meaning and bounds: docs/shards.md.
 #ifndef LOCKSTEP_VERIFY_OPS_SHARDS_H_
 #define LOCKSTEP_VERIFY_OPS_SHARDS_H_
@@ -55,7 +55,7 @@ struct Shards {
   std::string why_not;
   std::vector<ShardCall> calls;
   std::vector<std::string> empty;  // shards that hold nothing: no calls
-  // Each call goes on from what the one before has left.
+  // Each call continues from the results of the one before.
   bool chained = false;
   // Per output: whether +0 and -0 are equal. Empty: in no output.
   std::vector<bool> zeros_alike;

@@ -1,7 +1,7 @@
 // The part of a numeric profile that describes the gradients of an attention
-// kernel: what P and dS are rounded to, and how the three gradients are summed.
-// What is said of scores, weights and operands counts for them, too. Fields:
-// docs/profiles.md.
+// kernel: the types to which P and dS are rounded, and how the three gradients
+// are summed. The fields for scores, weights and operands also apply to
+// gradients. Fields: docs/profiles.md.
 #ifndef LOCKSTEP_VERIFY_PROFILE_ATTENTION_BACKWARD_H_
 #define LOCKSTEP_VERIFY_PROFILE_ATTENTION_BACKWARD_H_
 

@@ -1,5 +1,5 @@
-// Claims: what a kernel says of its bits beyond one call. Each is judged by
-// the bits of pairs of calls of the same kernel; no reference is asked. The key
+// Claims: what a kernel says about its bits in several calls. Each is judged by
+// the bits of pairs of calls of the same kernel, without a reference. The key
 // `claims` of a profile: docs/profiles.md.
 #ifndef LOCKSTEP_VERIFY_PROFILE_CLAIMS_H_
 #define LOCKSTEP_VERIFY_PROFILE_CLAIMS_H_

@@ -79,7 +79,7 @@ enum class ExpZero : uint8_t {
   kRel,      // rel: such factors, too, are within exp_rel of 1 only
 };
 
-// In which order products come to the accumulator of a matrix unit.
+// The order in which the accumulator of a matrix unit gets products.
 enum class ChainOrder : uint8_t {
   kAny,        // any
   kAscending,  // ascending: step n has the channels, or keys, from n K on
@@ -119,7 +119,7 @@ enum class NanPolicy : uint8_t {
   kUnspecified,  // unspecified: rows that see a NaN or infinity are excluded
 };
 
-// What outputs in the case's lane are handed over in.
+// The type of outputs that are in the case's lane.
 enum class OutLane : uint8_t {
   kLane,  // lane: in it
   kF32,   // f32: unrounded; the judge rounds them to the lane, to nearest

@@ -1,6 +1,5 @@
-// A case as files, for tools that are not ours: inputs.safetensors and,
-// where asked for, expected.safetensors. Names, types and shapes:
-// docs/cases.md, "Files".
+// A case as files, for other tools: inputs.safetensors and, on request,
+// expected.safetensors. Names, types and shapes: docs/cases.md, "Files".
 #ifndef LOCKSTEP_VERIFY_REPORT_EXPORT_H_
 #define LOCKSTEP_VERIFY_REPORT_EXPORT_H_
 

@@ -1,5 +1,5 @@
-// The Python that `lockstep export` lays beside exported calls: a loop that has
-// a kernel answer them.
+// The Python script that `lockstep export` writes beside the calls: it runs a
+// kernel on all of them.
 #ifndef LOCKSTEP_VERIFY_REPORT_EXPORT_LOOP_H_
 #define LOCKSTEP_VERIFY_REPORT_EXPORT_LOOP_H_
 

@@ -1,4 +1,4 @@
-// Further draws of a case, judged beside it: what its own numbers hide.
+// Further draws of a case, which show what its own numbers hide.
 #ifndef LOCKSTEP_VERIFY_RUN_DRAWS_H_
 #define LOCKSTEP_VERIFY_RUN_DRAWS_H_
 

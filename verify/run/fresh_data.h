@@ -1,5 +1,5 @@
-// Inputs that no kernel has met before. A kernel may know the written cases, by
-// a cache or by heart; it does not know these.
+// Inputs that no kernel has seen before. A kernel may know the written cases,
+// by a cache or by heart; it does not know these.
 #ifndef LOCKSTEP_VERIFY_RUN_FRESH_DATA_H_
 #define LOCKSTEP_VERIFY_RUN_FRESH_DATA_H_
 

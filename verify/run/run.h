@@ -72,7 +72,7 @@ Result<std::vector<Job>> JobsFromText(const std::string& name,
                                       std::string_view text, OpRows ops,
                                       std::string* note = nullptr);
 
-// Told about every case once it is decided, one after another in their order.
+// Called for every case once it is decided, one after another in their order.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

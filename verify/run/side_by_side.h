@@ -35,7 +35,7 @@ class SideBySide {
     int64_t bytes = INT64_MAX;      // of units judged at a time, unless alone
     const std::atomic<bool>* stop = nullptr;  // may be null
   };
-  // Tells of a result, calls in their order, no two at a time. `causes`:
+  // Reports a result; calls are in their order, never two at a time. `causes`:
   // whether they were looked for. Returns false where the run ends with it.
   using Tell = std::function<bool(CaseResult* result, bool causes)>;
 
@@ -51,7 +51,7 @@ class SideBySide {
   void Deliver(int64_t call, CaseResult result, bool causes);
   // The unit is done with.
   void Leave(const CallUnit& unit);
-  // Nothing more is told of.
+  // Nothing more is reported.
   void Abandon();
 
   // Whether an interrupt, not the end of the calls, ended the run.

@@ -18,7 +18,7 @@
 
 namespace lockstep::verify {
 
-// What a tier says of an answer.
+// What a tier says about an answer.
 struct Found {
   bool outside = false;   // it is proved wrong
   bool unlikely = false;  // allowed, and unlikely
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Trial>> OpenTrial(const Case& c,
                                          const NumericProfile& profile);
 std::vector<int64_t> AllRows(const Trial& trial);
 
-// What an expectation says of an answer.
+// What an expectation says about an answer.
 Found Judge(const AllowedResults& allowed, const OutputSet& outputs);
 
 // The elements of an output as numbers, in the order of its lines.

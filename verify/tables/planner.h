@@ -27,7 +27,7 @@ struct PlanBug {
   void (*asked)(BlockPlanCase* asked) = nullptr;
   void (*plan)(const BlockPlanScene& scene,
                optimized::TilePlan* plan) = nullptr;
-  // Of the dialect asked for.
+  // Of the requested dialect.
   void (*shrunk)(ShrunkTables* tables) = nullptr;
   void (*splash)(const optimized::TilePlan& plan,
                  SplashTables* tables) = nullptr;

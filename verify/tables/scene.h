@@ -1,4 +1,4 @@
-// What a planner is asked, and the two planners that answer by themselves.
+// The task of a planner, and the two planners of our own.
 #ifndef LOCKSTEP_VERIFY_TABLES_SCENE_H_
 #define LOCKSTEP_VERIFY_TABLES_SCENE_H_
 
@@ -13,7 +13,7 @@
 
 namespace lockstep::verify {
 
-// What a planner is asked, and the mask its tables are judged by.
+// The task of a planner, and the mask by which its tables are judged.
 struct BlockPlanScene {
   BlockPlanCase asked;
   AttentionForwardData data;

@@ -66,7 +66,7 @@ class GradientEnvelope {
   // The same where the scale is part of every term, or of every head's sum.
   double EarlyProbeError(GradientOutput output,
                          const oracle::GradientLine& line, size_t c) const;
-  // Relative error of a sum of so many terms, per sum of their sizes.
+  // Error of a sum of so many terms, relative to the sum of their sizes.
   double Growth(GradientOutput output, double terms) const;
   // What a rounding of the sums between tiles may be off by near zero.
   double StateFloor(GradientOutput output) const;

@@ -34,10 +34,10 @@ ValueSet StoredLse(const NumericProfile& profile, double lse, double error);
 InputRange RangeOf(const AttentionForwardInputs& inputs,
                    const NumericProfile& profile);
 
-// The bound above which an element of the row can tell nothing. Every weighted
+// The bound above which an element of the row proves nothing. Every weighted
 // mean of its visible values, with right or wrong weights, lies within the
 // largest of them. A bound of a quarter of that leaves most wrong means inside.
-// Where all values are below 2^-100 there is nothing to tell at all.
+// If all values are below 2^-100, no element proves anything.
 double VacuousError(const oracle::RowTruth& row);
 
 // What the elements of a row of the truth have in common.

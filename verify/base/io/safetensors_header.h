@@ -1,5 +1,5 @@
-// The JSON header of a safetensors file. The one place where the JSON parser
-// meets bytes of strangers.
+// The JSON header of a safetensors file. The only place where the JSON parser
+// reads untrusted bytes.
 #ifndef LOCKSTEP_VERIFY_BASE_IO_SAFETENSORS_HEADER_H_
 #define LOCKSTEP_VERIFY_BASE_IO_SAFETENSORS_HEADER_H_
 

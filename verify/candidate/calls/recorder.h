@@ -1,5 +1,5 @@
-// A candidate that answers nothing and notes what it is asked: the calls that
-// the judge makes of a kernel, for kernels that run elsewhere.
+// A candidate that answers nothing and records the calls that the judge makes,
+// for kernels that run elsewhere.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_CALLS_RECORDER_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_CALLS_RECORDER_H_
 
@@ -27,7 +27,7 @@ struct RecordedCall {
   // One of the two: tensors are asked for, or tables.
   const Trial* trial = nullptr;
   const BlockPlanScene* scene = nullptr;
-  // What the reference answers, where that was asked for.
+  // The reference's answer, on request.
   const OutputSet* answer = nullptr;
 };
 
@@ -75,8 +75,8 @@ class CallRecorder final : public Candidate, public Planner {
   RecordedCall last_;
 };
 
-// What folders of answers cannot show, whatever is in them, and how they are
-// asked for the same answer again, the second run apart.
+// What folders of answers can never show, and how the judge asks them for an
+// answer again, apart from the second run.
 std::vector<std::string> NotTriedByCalls();
 std::vector<Variation> VariationsOfCalls();
 

@@ -1,4 +1,4 @@
-// How much memory programs use, as Linux tells of them in /proc.
+// How much memory programs use, as Linux reports it in /proc.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_PROCESS_MEMORY_USE_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_PROCESS_MEMORY_USE_H_
 

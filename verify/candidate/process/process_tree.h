@@ -1,4 +1,4 @@
-// Processes below one of ours, as Linux tells of them in /proc.
+// Descendants of one of our processes, as Linux reports them in /proc.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_PROCESS_PROCESS_TREE_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_PROCESS_PROCESS_TREE_H_
 

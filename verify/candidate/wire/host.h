@@ -87,8 +87,8 @@ class Host {
   std::unordered_set<uint64_t> shapes_;  // that were called
 };
 
-// Hosts that are not in use, by what they were started with. Cases of a run,
-// and candidates of a campaign, share them.
+// Idle hosts, by the command that started them. Cases of a run, and candidates
+// of a campaign, share them.
 Result<std::unique_ptr<Host>> TakeHost(
     const std::vector<std::string>& arguments);
 void GiveHost(const std::vector<std::string>& arguments,

@@ -89,8 +89,8 @@ class HostCaller {
   RunOutcome Receive();
   RunOutcome Judge(const HostAnswer& answer);
   RunOutcome Reset();
-  // What the host does although nothing is asked of it: it speaks, which is
-  // told first, or it writes.
+  // What the host does between calls, when it should do nothing: it sends a
+  // message, which is reported first, or it writes.
   std::optional<HostFailure> GoneOn();
   // Whether outputs were written to since the last call was done.
   std::optional<HostFailure> WrittenLate();

@@ -18,7 +18,7 @@ namespace lockstep::verify {
 inline constexpr const char* kWireVersion = "1.0";
 inline constexpr size_t kMostLine = size_t{1} << 20;
 
-// What a host says of itself.
+// What a host says about itself.
 struct HostHello {
   std::string wire;
   std::string name, version, commit;

@@ -1,4 +1,4 @@
-// What a host says of a call, held against what is known of it.
+// What a host says about a call, compared with what the judge knows.
 #ifndef LOCKSTEP_VERIFY_CANDIDATE_WIRE_RECEIPT_H_
 #define LOCKSTEP_VERIFY_CANDIDATE_WIRE_RECEIPT_H_
 

@@ -15,7 +15,8 @@ struct OptionText {
   std::vector<std::string> names;  // "-v", "--verbose"; of an argument: none
   std::string argument;            // its name, where it is one by position
   std::string help;                // one line
-  // What stands for the value, "FILE|-"; empty: a flag. Says what completes it.
+  // The placeholder of the value, "FILE|-"; empty: a flag. Says what completes
+  // it.
   std::string type;
   std::vector<std::string> words;  // the values it takes; empty: not a list
   bool required = false;

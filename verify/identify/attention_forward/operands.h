@@ -1,4 +1,4 @@
-// What is said of operands once all of them have been asked for.
+// The conclusion about operands, once all of them have been asked.
 #ifndef LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_OPERANDS_H_
 #define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_OPERANDS_H_
 

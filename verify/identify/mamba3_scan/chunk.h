@@ -30,7 +30,7 @@ double LeftOfThree(int64_t column, bool ascending);
 // Tokens of a question with these terms; a last one has none.
 int64_t TokensOfThree(int64_t apart);
 
-// How a kernel is asked.
+// How to ask a kernel.
 struct ChunkQuestions {
   // What is left of 1 behind the decays of each head; each answer of a kernel
   // that has two such numbers, such as a state and its cotangent.

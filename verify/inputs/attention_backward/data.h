@@ -41,7 +41,7 @@ Result<AttentionBackwardData> MaterialiseAttentionBackward(
 // o and lse again, after q, k, v or the problem have been changed.
 Status RunForward(AttentionBackwardData* data);
 
-// A second copy, to be changed and judged beside the first. Errors: memory.
+// A second copy, which can be changed and judged separately. Errors: memory.
 Result<AttentionBackwardData> Clone(const AttentionBackwardData& data);
 
 // Part of them, with the o and lse that they have there.  Errors: memory.

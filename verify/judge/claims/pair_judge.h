@@ -41,7 +41,7 @@ class PairJudge {
   Found Try(const ClaimSize& size);
 
  private:
-  // One pair: the larger call, and what is held against it.
+  // One pair: the larger call, and the call that is compared with it.
   struct Larger {
     Case request;
     CaseRequest asked;

@@ -1,5 +1,5 @@
-// The calls of a pair of a claim, beside the larger one. They come from the
-// op's table; those of `repeat` and `split` are the same for every op.
+// The calls that a claim compares with the larger call of a pair. They come
+// from the op's table; those of `repeat` and `split` are the same for every op.
 #ifndef LOCKSTEP_VERIFY_JUDGE_CLAIMS_PAIRS_H_
 #define LOCKSTEP_VERIFY_JUDGE_CLAIMS_PAIRS_H_
 

@@ -1,5 +1,6 @@
-// Canaries: on some cases a kernel known to be wrong takes the candidate's
-// place, without the judge being told. A judge that passes it proves nothing.
+// Canaries: on some cases a kernel that is known to be wrong takes the
+// candidate's place, and the judge treats it like the candidate. A judge that
+// passes it proves nothing.
 #ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_CANARY_H_
 #define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_CANARY_H_
 

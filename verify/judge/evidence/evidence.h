@@ -1,7 +1,7 @@
-// Whether the inputs that a candidate met would have shown a fault of every
-// kind that its problem can have. Single faults are planted into the right
-// answer (Trial::Faults). The case's own sets, its bits, or a probe that the
-// candidate really answered has to reject each of them.
+// Whether the inputs that a candidate received would have shown a fault of
+// every kind that its problem can have. Single faults are planted into the
+// right answer (Trial::Faults). The case's own sets, its bits, or a probe that
+// the candidate really answered has to reject each of them.
 #ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_EVIDENCE_H_
 #define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_EVIDENCE_H_
 

@@ -1,5 +1,5 @@
-// What a verdict rests on besides the comparison itself: what really ran, and
-// how much of each output could have failed at all.
+// The evidence for a verdict apart from the comparison: what really ran, and
+// how much of each output could have failed.
 #ifndef LOCKSTEP_VERIFY_JUDGE_EVIDENCE_STAGE_H_
 #define LOCKSTEP_VERIFY_JUDGE_EVIDENCE_STAGE_H_
 

@@ -24,7 +24,7 @@ class TruthChain {
 
   // Leaves the truth of the case at that place for those after it.
   void Tell(int64_t place, PreviousTruth own);
-  // The case at that place asks and tells nothing more.
+  // The case at that place needs and provides nothing more.
   void End(int64_t place);
   // From this place on nothing is judged, because it would take too long.
   void Close(int64_t from);

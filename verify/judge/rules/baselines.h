@@ -1,5 +1,5 @@
-// What rules of the trade (allclose, NMSE, ...) would have said about a case;
-// printed beside the verdict, never part of it.
+// What common tolerances (allclose, NMSE, ...) would have said about a case.
+// They are printed, but do not affect the verdict.
 #ifndef LOCKSTEP_VERIFY_JUDGE_RULES_BASELINES_H_
 #define LOCKSTEP_VERIFY_JUDGE_RULES_BASELINES_H_
 

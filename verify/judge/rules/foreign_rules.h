@@ -1,5 +1,6 @@
-// Pass rules that kernel authors know, judged beside Lockstep's own tiers for
-// the published kill matrix, and beside every verdict. They never decide one.
+// Tolerances that kernel authors know. They are computed for the published kill
+// matrix and for every verdict, in addition to Lockstep's own tiers. They never
+// decide one.
 #ifndef LOCKSTEP_VERIFY_JUDGE_RULES_FOREIGN_RULES_H_
 #define LOCKSTEP_VERIFY_JUDGE_RULES_FOREIGN_RULES_H_
 

@@ -1,5 +1,5 @@
-// The law `shard`. A candidate is asked for a case in parts, each a problem of
-// its own. The answers, put together, have to be an answer to the case.
+// The law `shard`. A candidate computes a case in parts, each as a separate
+// problem. The answers, put together, have to be an answer to the case.
 // Meaning: docs/shards.md.
 #ifndef LOCKSTEP_VERIFY_JUDGE_SHARDS_SHARDS_H_
 #define LOCKSTEP_VERIFY_JUDGE_SHARDS_SHARDS_H_

@@ -1,5 +1,5 @@
-// The o and lse that a kernel of gradients hands back, of a forward pass of its
-// own. Here is what the profile allows them to be, and the lse of a kernel that
+// The o and lse that a kernel of gradients returns from its own forward pass.
+// Here is what the profile allows them to be, and the lse of a kernel that
 // hands none back.
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_HANDED_BACK_H_
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_BACKWARD_HANDED_BACK_H_

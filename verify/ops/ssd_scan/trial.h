@@ -1,5 +1,5 @@
-// ssd_scan before the judge: a Mamba-3 trial that is asked, and answers, in the
-// words of Mamba-2.
+// The trial of ssd_scan: a Mamba-3 trial with the inputs and outputs of
+// Mamba-2.
 #ifndef LOCKSTEP_VERIFY_OPS_SSD_SCAN_TRIAL_H_
 #define LOCKSTEP_VERIFY_OPS_SSD_SCAN_TRIAL_H_
 

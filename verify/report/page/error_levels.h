@@ -20,7 +20,7 @@ class ErrorLevels {
   int Of(const ErrorCell& cell) const;
   // What a level means: "outside, up to 8 x the bound".
   std::string Words(int level) const;
-  // The character that stands for it in text.
+  // Its character in the text form.
   static char Letter(int level) { return "?.:1234N"[level]; }
   // "12.5 x the bound", "3 ulp", "0.25 beyond".
   std::string Size(double size) const;

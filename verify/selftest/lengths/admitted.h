@@ -1,5 +1,5 @@
-// What the judge says of itself: on some cases no rule can show some bugs, and
-// it has to name them there.
+// Whether the judge admits its limits: on some cases no rule can show some
+// bugs, and it has to name them there.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_LENGTHS_ADMITTED_H_
 #define LOCKSTEP_VERIFY_SELFTEST_LENGTHS_ADMITTED_H_
 

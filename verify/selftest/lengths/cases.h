@@ -1,5 +1,5 @@
-// The cases that known bugs meet at real lengths: a pairwise cover of masks,
-// segments, valid counts, heads, sinks, caps, shapes and arithmetic.
+// The cases on which known bugs are tried at real lengths: a pairwise cover of
+// masks, segments, valid counts, heads, sinks, caps, shapes and arithmetic.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_LENGTHS_CASES_H_
 #define LOCKSTEP_VERIFY_SELFTEST_LENGTHS_CASES_H_
 

@@ -22,7 +22,7 @@ struct NamingPlace {
   bool asked = true;  // false: answers from files, to the calls of an export
 };
 
-// What the verdict said of one bug.
+// What the verdict said about one bug.
 struct NamedBug {
   const MutantInfo* info = nullptr;
   NamingPlace place;

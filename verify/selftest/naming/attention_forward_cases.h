@@ -1,4 +1,4 @@
-// The cases on which bugs are met that a failing verdict should name.
+// The cases with bugs that a failing verdict should name.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_CASES_H_
 #define LOCKSTEP_VERIFY_SELFTEST_NAMING_ATTENTION_FORWARD_CASES_H_
 

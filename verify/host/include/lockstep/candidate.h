@@ -7,9 +7,9 @@
 // plug a kernel in is docs/candidates.md.
 //
 // Every struct begins with its size in bytes and with the version that it has;
-// fields are only ever appended. Whoever reads a struct looks at a field only
-// if `size` reaches it. All memory that a call points to is gone when it
-// returns. Calls come one at a time, from one thread.
+// fields are only ever appended. A reader of a struct uses a field only if
+// `size` covers it. All memory that a call points to is gone when it returns.
+// Calls come one at a time, from one thread.
 #ifndef LOCKSTEP_VERIFY_HOST_INCLUDE_LOCKSTEP_CANDIDATE_H_
 #define LOCKSTEP_VERIFY_HOST_INCLUDE_LOCKSTEP_CANDIDATE_H_
 
@@ -306,8 +306,8 @@ typedef struct lockstep_block_plan_call {
   int64_t* table_count;
 } lockstep_block_plan_call;
 
-// What a kernel tells of a call. All of it may be left as it is; what is said
-// must be true. Texts end with 0.
+// What a kernel reports about a call. All of it may be left as it is; what is
+// said must be true. Texts end with 0.
 typedef struct lockstep_receipt {
   uint32_t size, abi;
   char message[256];          // why it is unsupported, or what is wrong
@@ -324,7 +324,8 @@ typedef struct lockstep_receipt {
   int32_t device_clock;
 } lockstep_receipt;
 
-// What a kernel says of itself. Lists are words between blanks; NULL is none.
+// What a kernel says about itself. Lists are words between blanks; NULL is
+// none.
 typedef struct lockstep_description {
   uint32_t size, abi;
   const char* name;
