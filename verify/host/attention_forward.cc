@@ -62,6 +62,8 @@ lockstep_attention_forward_call ReadAttentionCall(CallReader* reader) {
   const std::string_view q_lane = in.Word("qlane");
   if (q_lane == "e4m3") call.q_lane = LOCKSTEP_E4M3;
   if (q_lane == "e5m2") call.q_lane = LOCKSTEP_E5M2;
+  call.order = in.Word("order");
+  call.split = in.Integer("split");
   const auto& tables = in.Tables();
   call.tables = tables.data();
   call.table_count = static_cast<int64_t>(tables.size());

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "tests/host/kernels/problem_of_call.h"
@@ -150,6 +151,14 @@ void ReadScales(const lockstep_attention_forward_call& call,
       ScalesOf(call.q_scale, call.q_scale_queries, &inputs->q_scale);
 }
 
+ProductOrder OrderOf(std::string_view name) {
+  for (const auto order :
+       {ProductOrder::kAmx, ProductOrder::kAmpere, ProductOrder::kHopper}) {
+    if (name == OrderName(order)) return order;
+  }
+  return ProductOrder::kChain;
+}
+
 // Fills all but o and lse.
 void ReadAttention(const lockstep_attention_forward_call& call,
                    AttentionForwardProblem* problem,
@@ -166,6 +175,8 @@ void ReadAttention(const lockstep_attention_forward_call& call,
   p.value_dim = call.dv;
   p.lane = LaneOf(call.lane);
   p.p_lane = LaneOf(call.p);
+  p.order = OrderOf(call.order);
+  p.split = std::max<int64_t>(call.split, 1);
   p.scale = call.scale;
   if (call.softcap != 0) p.softcap = call.softcap;
   p.segments = call.q_seg != nullptr;

@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x00010009u
+#define LOCKSTEP_ABI 0x0001000au
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -162,6 +162,11 @@ typedef struct lockstep_attention_forward_call {
   int32_t q_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
   const lockstep_tensor* q_scale;
   int64_t q_scale_queries;  // 0: all queries of a head have one scale
+  // Since 1.10, for kernels that claim the contract's bits (docs/numerics.md):
+  // the order of its sums ("chain", "amx", "ampere" or "hopper"), and the
+  // number of parts that split= cuts the keys into. Gradients: "" and 0.
+  const char* order;
+  int64_t split;
 } lockstep_attention_forward_call;
 
 enum {
