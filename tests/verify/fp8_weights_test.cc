@@ -78,6 +78,15 @@ TEST(Fp8Weights, CorrectKernelsPassOrdinaryData) {
   }
 }
 
+// Sums of 448 v leave the 14 bits of Hopper's sums sooner than sums of v.
+TEST(Fp8Weights, ProbesKnowShortAccumulators) {
+  const CaseResult result = JudgeSpec(
+      "attention_forward b=3 hq=2 sq=1 skv=539 d=1 lane=bf16 "
+      "fill=probe:head-tag",
+      "variant:fp8-cudnn", With("cudnn-fp8"));
+  EXPECT_EQ(result.verdict, Verdict::kPass);
+}
+
 // A profile that says less than the kernel does.
 TEST(Fp8Weights, FieldsThatAreNotTrueAreFound) {
   const std::string flat =

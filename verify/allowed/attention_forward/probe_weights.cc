@@ -85,6 +85,11 @@ void SumSlack(const Weights& w, const Conversion& to,
   if (!(ones || (narrow_ones && from_rounded))) {
     slack->weight_step = StepOf(profile.acc_l);
   }
+  // An accumulator of fewer bits than f32's holds smaller sums exactly.
+  if (profile.acc_pv.guard_bits < 0) {
+    slack->value_step = StepOf(profile.acc_pv);
+    slack->bits = std::min(slack->bits - profile.acc_pv.guard_bits, 24);
+  }
   if (to.unit == 0) {
     slack->apart += 2.01 * w.apart;
     return;
