@@ -304,7 +304,7 @@ class PackageTest(unittest.TestCase):
         report = lockstep.fuzz(kernels.wrong_after_many_cases, budget="200cases", shrink=20)
         self.assertFalse(report.findings[0].event["alone"])
         self.assertEqual(report.findings[0].case, report.findings[0].event["found"])
-        self.assertIn("not in a fresh process", str(report))
+        self.assertIn("does not repeat in a fresh process", str(report))
 
     def test_scripts_need_no_guard(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ def trouble(base, bug):
     seen = f"{finding.event['found_seconds']:.2f} s  {finding.case}"
     replay = program.start(shlex.split(finding.replay)[1:], stdout=-1, stderr=-1)
     replay.communicate()
-    if bug in OF_OTHER_CASES and "not in a fresh process" in str(report):
+    if bug in OF_OTHER_CASES and "does not repeat in a fresh process" in str(report):
         return "", seen
     return ("" if replay.returncode == 1 else f"replay exits {replay.returncode}"), seen
 

@@ -311,7 +311,7 @@ TEST(BlockPlan, CasesThatMeanNothingAreRefused) {
            {"dialect=block_mask blocks=yes", "blocks=no"},
            {"q_shards=2", "has no shards"},
            {"dialect=flat_list bq=2 bk=2 q_shards=3", "divide the tiles"},
-           {"dialect=splash bq=2 bk=2 width=4", "dialect=shrunk's"},
+           {"dialect=splash bq=2 bk=2 width=4", "only dialect=shrunk"},
            {"width=99", "up to twice"},
            {"slack=-1", "below 0"},
            {"hq=2 sq=16384 skv=16384 mask=random:0.5", "too many"},

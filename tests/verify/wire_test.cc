@@ -73,9 +73,9 @@ TEST(Hello, SaysThatNothingIsolates) {
 
 TEST(Hello, ThatIsWrongIsAnError) {
   const std::pair<const char*, const char*> kCases[] = {
-      {"", "no message"},
-      {"hello", "no message"},
-      {"[]", "no message"},
+      {"", "not a message"},
+      {"hello", "not a message"},
+      {"[]", "not a message"},
       {R"({"type":"done"})", "answered hello with"},
       {R"({"type":"hello","name":"k","ops":["a"]})", "version ''"},
       {R"({"type":"hello","wire":"2.0","name":"k","ops":["a"]})",
