@@ -79,15 +79,15 @@ void SumSlack(const Weights& w, const Conversion& to,
   const bool from_rounded = profile.l_from == LFrom::kRounded && to.unit > 0;
   slack->bits = to.unit > 0 ? to.bits : 24;
   // Quotients are rounded even where all weights are 1.
-  if (before || !(ones || narrow_ones)) {
+  const bool is_short = profile.acc_pv.guard_bits < 0;
+  if (before || is_short || !(ones || narrow_ones)) {
     slack->value_step = StepOf(profile.acc_pv);
   }
   if (!(ones || (narrow_ones && from_rounded))) {
     slack->weight_step = StepOf(profile.acc_l);
   }
   // An accumulator of fewer bits than f32's holds smaller sums exactly.
-  if (profile.acc_pv.guard_bits < 0) {
-    slack->value_step = StepOf(profile.acc_pv);
+  if (is_short) {
     slack->bits = std::min(slack->bits - profile.acc_pv.guard_bits, 24);
   }
   if (to.unit == 0) {
