@@ -17,6 +17,8 @@ nan = unspecified
 
 
 def softmax_times_v(q, k, v, call, stable):
+    if "sink" in call.inputs:
+        raise lockstep.Unsupported("sinks")
     group = q.shape[1] // k.shape[1]
     q, k, v = (x.astype(np.float32) for x in (q, np.repeat(k, group, 1), np.repeat(v, group, 1)))
     with np.errstate(all="ignore"):
@@ -36,13 +38,9 @@ def softmax_times_v(q, k, v, call, stable):
 
 @lockstep.kernel(op="attention_forward", profile=PROFILE, wants=["mask.dense"], lanes=["f16"])
 def attend(q, k, v, *, call):
-    if "sink" in call.inputs:
-        raise lockstep.Unsupported("sinks")
     return softmax_times_v(q, k, v, call, True)
 
 
 @lockstep.kernel(op="attention_forward", profile=PROFILE, wants=["mask.dense"], lanes=["f16"])
 def capped(q, k, v, *, call):
-    if "sink" in call.inputs:
-        raise lockstep.Unsupported("sinks")
     return softmax_times_v(q, k, v, call, not (call.softcap and call.softcap <= 60))

@@ -56,8 +56,8 @@ def _floating_point():
     return ", ".join(changed)
 
 
-# Both stand ready: json's own functions find out anew what they are asked.
-_READ = json.JSONDecoder().raw_decode
+# json.loads and json.dumps look at their options in every call.
+_READ = json.JSONDecoder().decode
 _WRITE = json.JSONEncoder(ensure_ascii=False).encode
 
 # Ops whose first output may be all that a kernel has.
@@ -209,7 +209,7 @@ class Wire:
     def serve(self, before_call=None):
         """True: the judge said bye. `before_call` is told each call's case."""
         for line in self.lines:
-            message = _READ(line.decode())[0]
+            message = _READ(line.decode())
             kind = message["type"]
             if kind == "call" and before_call:
                 before_call(message.get("case", ""))

@@ -145,8 +145,8 @@ TEST(Again, WhatAChangeDoesKeepsItsName) {
   EXPECT_EQ(result.findings[0].check, "threads");
 }
 
-// One in a process of its own, whose answer to a probe is wrong; `wrong` counts
-// probes from 0, and -1 is none.
+// Judges a candidate whose answer to one probe is wrong. `wrong` counts probes
+// from 0, and -1 is none; `apart`: it has a process of its own.
 CaseResult JudgeApart(bool apart, int64_t wrong,
                       std::vector<std::string>* asked) {
   FakeCandidate* self = nullptr;
@@ -167,8 +167,8 @@ CaseResult JudgeApart(bool apart, int64_t wrong,
   return result;
 }
 
-// What was begun is run next, whatever the probe before it has shown: an answer
-// that is not taken would be that to another question.
+// The judge takes every answer that it has asked for, whatever the probe before
+// has shown. Otherwise it would take it for the answer to the next question.
 TEST(Ahead, AProbeIsAskedWhileTheOneBeforeIsJudged) {
   for (const int64_t wrong : {-1, 0, 2}) {
     std::vector<std::string> here, apart;
@@ -186,7 +186,7 @@ TEST(Ahead, AProbeIsAskedWhileTheOneBeforeIsJudged) {
       ASSERT_LT(n + 1, apart.size());
       EXPECT_EQ(apart[n + 1], "run " + apart[n].substr(6));
     }
-    // All but those of laws; of what fails one more than was judged.
+    // The calls of laws do not count. If a probe fails, one more was asked.
     const auto met = static_cast<int64_t>(plain.probes_met.size());
     EXPECT_EQ(begun, wrong < 0 ? met : met + 1);
     EXPECT_GT(begun, 1);

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-# Targets of Highway and of xsimd. What WithFma compiles again is no weak symbol.
+# Targets of Highway and of xsimd. WithFma's copies are not weak symbols.
 TARGET = re.compile(r"N_AVX|5xsimd")
 # VEX and EVEX mnemonics begin with a v; of x86's others these two do.
 AVX = re.compile(r"^\s+[0-9a-f]+:\s+v(?!err|erw|mcall|mmcall|mload|mrun|msave)[a-z]|%[yz]mm")

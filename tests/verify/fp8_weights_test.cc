@@ -78,7 +78,7 @@ TEST(Fp8Weights, CorrectKernelsPassOrdinaryData) {
   }
 }
 
-// Sums of 448 v leave the 14 bits of Hopper's sums sooner than sums of v.
+// Sums of 448 v need more bits than Hopper's sums have, sooner than sums of v.
 TEST(Fp8Weights, ProbesKnowShortAccumulators) {
   const CaseResult result = JudgeSpec(
       "attention_forward b=3 hq=2 sq=1 skv=539 d=1 lane=bf16 "

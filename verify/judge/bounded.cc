@@ -55,7 +55,8 @@ void MarkEvidence(size_t from, bool evidence, CaseResult* result) {
   }
 }
 
-// Multiply-adds of a probe up to which the next one is made ready meanwhile.
+// Probes of at most so many multiply-adds are made ready and asked while the
+// one before is judged.
 constexpr int64_t kProbeAside = int64_t{1} << 20;
 
 // One probe: its own trial, a run, the verdict.
@@ -76,8 +77,8 @@ class ProbeJudge {
 
   const std::string& line() const { return line_; }
 
-  // Makes the trial, the expectation and room for the answer. What is wrong
-  // with them Judge() tells.
+  // Makes the trial, the expectation and room for the answer. Judge()
+  // reports what is wrong with them.
   void Prepare(const TrialRow& op) {
     Result<std::unique_ptr<Trial>> opened =
         op.open(*asked_.call, *request_.materialise);
@@ -91,7 +92,7 @@ class ProbeJudge {
     outputs_ = std::move(outputs.value());
   }
 
-  // A kernel in a process of its own computes from now on.
+  // Asks a kernel that has a process of its own, and does not wait for it.
   void Begin() {
     if (!Runs()) return;
     PoisonOutputs(outputs_, kFirstPoison);
@@ -207,7 +208,7 @@ class ProbeLine {
       if (ahead) next->Begin();
       const bool sound = asked->Judge();
       if (!sound || Stopped()) {
-        // Its answer would be the next one's.
+        // An answer that stays there would be taken for the next one's.
         if (ahead) next->Run();
         return sound;
       }

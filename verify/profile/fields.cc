@@ -119,8 +119,8 @@ ProfileField WeightScaleField() {
             double value = 0;
             if (!ParseNumber(text, &value) ||
                 !(value > 0x1p-60 && value <= kLargestWeightScale)) {
-              return "a number above 0 and at most 448, e4m3's largest, such "
-                     "as 256";
+              return "a number above 2^-60 and at most 448, e4m3's largest, "
+                     "such as 256";
             }
             p->p_scale = value;
             return "";

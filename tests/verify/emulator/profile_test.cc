@@ -237,7 +237,7 @@ TEST(Profile, WeightsInE4m3AreSaidWhereTheyAre) {
   EXPECT_TRUE(Contains(ProfileText(p), "\np_scale = 0x1p+8\n"));
   EXPECT_TRUE(Contains(ProfileText(p), "\nvscale_at = out\n"));
   EXPECT_TRUE(Contains(ErrorOf("p_scale = 449"), "at most 448"));
-  EXPECT_TRUE(Contains(ErrorOf("p_scale = 0"), "above 0"));
+  EXPECT_TRUE(Contains(ErrorOf("p_scale = 0"), "above 2^-60"));
   EXPECT_TRUE(Contains(ErrorOf("vscale_at = q"), "any p acc out"));
   // Weights alone are rounded to it.
   EXPECT_TRUE(Contains(ErrorOf("state = e4m3"), "state: want one of"));

@@ -311,8 +311,8 @@ class Builder {
   // no random draws.
   double E4m3Floor(bool scaled) {
     m_.biased = true;
-    AddNumerator(Cause::kP,
-                 3 * kU);  // the products with p_scale, and with 1/it
+    // The products with p_scale and with its reciprocal.
+    AddNumerator(Cause::kP, 3 * kU);
     double largest = p_.p_scale;
     if (p_.max.kind == MaxPolicy::Kind::kLazy) {
       largest *= p_.exp_base == ExpBase::kTwo ? Exp2Double(p_.max.value)
