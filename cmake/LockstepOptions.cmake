@@ -11,6 +11,8 @@ option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
 option(LOCKSTEP_PRECOMPILE "Parse the standard headers once" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_UNITY "Compile the files of a target in batches"
        ${PROJECT_IS_TOP_LEVEL})
+# For whoever changes one file again and again: that links its library, and no program.
+option(LOCKSTEP_SHARED "Build the libraries shared, for use in the build folder alone" OFF)
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 

@@ -76,8 +76,9 @@ endfunction()
 
 # What every library, program and test of the project has in common.
 function(_lockstep_common_settings name)
-  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
-                                           POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(
+    ${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
+                       LINK_DEPENDS_NO_SHARED "${LOCKSTEP_SHARED}")
   target_link_libraries(${name} PRIVATE lockstep_warnings)
   _lockstep_is_optimized(${name} optimized)
   if(NOT optimized)
@@ -166,13 +167,17 @@ function(_lockstep_compile_quickly name kind)
 endfunction()
 
 # lockstep_add_library(NAME SOURCES... [PUBLIC LIBS...] [PRIVATE LIBS...])
-#   Static library lockstep_NAME with alias Lockstep::NAME, installed and
-#   exported. Headers are included from the project root.
+#   Static library lockstep_NAME (LOCKSTEP_SHARED: shared) with alias Lockstep::NAME,
+#   installed and exported. Headers are included from the project root.
 function(lockstep_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE")
   set(target lockstep_${name})
   if(arg_UNPARSED_ARGUMENTS)
-    add_library(${target} STATIC ${arg_UNPARSED_ARGUMENTS})
+    set(kind STATIC)
+    if(LOCKSTEP_SHARED)
+      set(kind SHARED)
+    endif()
+    add_library(${target} ${kind} ${arg_UNPARSED_ARGUMENTS})
     _lockstep_common_settings(${target})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
