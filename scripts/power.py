@@ -19,6 +19,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from power_identify import asked_by, asked_with, identify_text
 from power_rates import made_on, percent, wilson
+from power_rows import folded, unfolded
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = ROOT / "data" / "power.json"
@@ -344,11 +345,18 @@ def read(path):
     return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 
 
+def stored():
+    """The parts of data/power.json."""
+    return unfolded(read(DATA)) if DATA.exists() else {}
+
+
 def text_of(data):
-    """The data as JSON, a line for each row of a table."""
+    """The data as JSON, a line for each row of a table, and for each bug."""
+    data = folded(data)
     line = lambda value: json.dumps(value, sort_keys=True)
     table = lambda rows: "[\n" + ",\n".join("  " + line(row) for row in rows) + "]"
-    cell = lambda value: table(value) if isinstance(value, list) else line(value)
+    rows = lambda value: isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    cell = lambda value: table(value) if rows(value) else line(value)
 
     def part(value):
         if isinstance(value, list):
@@ -360,12 +368,12 @@ def text_of(data):
 
 def main(words):
     if words[:1] == ["collect"] and len(words) > 1:
-        data = collect(read(DATA) if DATA.exists() else {}, map(read, words[1:]))
+        data = collect(stored(), map(read, words[1:]))
         DATA.write_text(text_of(data), encoding="utf-8")
     elif words == ["page"]:
-        PAGE.write_text(page_of(read(DATA)), encoding="utf-8")
+        PAGE.write_text(page_of(stored()), encoding="utf-8")
     elif words == ["page", "--check"]:
-        if PAGE.read_text(encoding="utf-8") != page_of(read(DATA)):
+        if PAGE.read_text(encoding="utf-8") != page_of(stored()):
             sys.exit("docs/power.md is not what data/power.json gives: run "
                      "scripts/power.py page")
     else:

@@ -45,7 +45,7 @@ class Page(unittest.TestCase):
 
     def test_it_is_what_the_data_gives(self):
         self.assertEqual(power.PAGE.read_text(encoding="utf-8"),
-                         power.page_of(power.read(power.DATA)),
+                         power.page_of(power.stored()),
                          "run scripts/power.py page")
 
     def test_it_names_what_it_rests_on(self):
@@ -54,9 +54,15 @@ class Page(unittest.TestCase):
                         "## A profile that the judge learns", "## Causes", "## Causes of two bugs at once", "stated as certain"):
             self.assertIn(heading, page)
 
+    def test_a_row_for_each_bug_keeps_all_that_was_measured(self):
+        text = power.DATA.read_text(encoding="utf-8")
+        self.assertEqual(text, power.text_of(power.stored()))
+        bugs = power.read(power.DATA)["bugs"]
+        self.assertEqual(len(bugs), len({bug["bug"] for bug in bugs}))
+
     # A page that would read alike whatever was measured could not be wrong.
     def test_every_part_of_the_data_shows(self):
-        data = power.read(power.DATA)
+        data = power.stored()
         page = power.page_of(data)
         for part in data:
             other = copy.deepcopy(data)
