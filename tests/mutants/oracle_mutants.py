@@ -20,6 +20,7 @@ X = "verify/allowed/attention_forward/probe_weights.cc"
 O = "verify/oracle/attention_forward/truth.cc"
 T = "verify/oracle/attention_forward/tile.cc"
 S = "verify/oracle/attention_forward/visibility.cc"
+E = "verify/oracle/elementary.h"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -180,8 +181,12 @@ MUTANTS = (
      "false;"),
     ("special_values_ignored", T, "if (std::isfinite(v[c])) continue;",
      "continue;"),
+    ("weights_of_zero_are_right", E,
+     "Select(most < B(kLeastExp), zero, one));", "zero);"),
+    ("weights_of_zero_grow_by_nothing", E, "of = Select(is_unsure, one, p);",
+     "of = p;"),
     ("rescales_ignored", T, "m.constant += row.rescales * m.rescale;", ""),
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("oracle", MUTANTS, {H: J}))
+    sys.exit(runner.main("oracle", MUTANTS, {H: J, E: "verify/oracle/kernels_scalar.cc"}))

@@ -14,10 +14,12 @@ struct Wide {
   TestProblem t;
   EnvelopeResult o, lse;
 
-  void Judge(const NumericProfile& profile) {
+  void Judge(const NumericProfile& profile,
+             oracle::Target target = oracle::SupportedTargets().back()) {
     const AttentionEnvelope envelope(profile, t.problem, 1e6);
-    const auto truth = oracle::ComputeTruth(
-        t.problem, t.inputs, envelope.error_model(), {.threads = 1});
+    const auto truth =
+        oracle::ComputeTruth(t.problem, t.inputs, envelope.error_model(),
+                             {.threads = 1, .target = target});
     o = JudgeOutput(envelope, truth, nullptr, t.ProducedO());
     lse = JudgeLse(envelope, truth, nullptr, t.ProducedLse());
   }
@@ -143,6 +145,47 @@ TEST(WideEnvelope, HoldsASumThatOverflowsBeforeItsMaximum) {
   EXPECT_EQ(w.t.GetOutput(0), kInf);
   w.Judge(variant.numeric);
   EXPECT_EQ(w.o.unbounded, w.o.expected);
+}
+
+// Two products cancel, and a third is small beside them: some orders of the
+// channels lose it. Its scaled score is -1221, so that the truth's weight is 0
+// in binary64; that of a kernel which lost it is 1.
+void FillCancelling(Lane lane, bool sink, Wide* w) {
+  AttentionForwardProblem& p = w->t.problem;
+  p.kv_len = sink ? 1 : 2;
+  p.head_dim = 3;
+  p.value_dim = 1;
+  p.scale = 1e7;
+  p.lane = lane;
+  p.sink = sink;
+  w->t.Allocate();
+  const double q[] = {0x1p12, -0x1p12, 1}, k[] = {1, 1, -0x1p-13};
+  for (size_t c = 0; c < 3; ++c) {
+    w->t.Set(0, c, q[c]);
+    w->t.Set(1, c, k[c]);  // of the second key all are 0
+  }
+  w->t.Set(2, 0, 1);
+}
+
+TEST(WideEnvelope, HoldsAScoreThatIsOffByMoreThanItIsBelowTheLargest) {
+  int lost = 0;
+  for (const char* name : {"cpu", "cpu-backward", "cpu-lanes", "cpu-pairwise",
+                           "cpu-base2", "cpu-two-pass", "exact", "flash"}) {
+    for (const bool sink : {true, false}) {
+      const AttentionVariant variant = FindVariant(name).value();
+      Wide w;
+      FillCancelling(variant.numeric.lane.value_or(Lane::kF32), sink, &w);
+      AttentionEmulator(variant).Run(w.t.problem, w.t.inputs, w.t.outputs);
+      lost += w.t.GetOutput(0) == 0.5;
+      for (const oracle::Target target : oracle::SupportedTargets()) {
+        w.Judge(variant.numeric, target);
+        EXPECT_EQ(w.o.outside, 0) << name << sink;
+        EXPECT_EQ(w.lse.outside, 0) << name << sink;
+        EXPECT_EQ(w.o.inside, 0) << name << sink;
+      }
+    }
+  }
+  EXPECT_GT(lost, 0);
 }
 
 // A finite bound that is wider than a quarter of the values tells nothing.

@@ -52,5 +52,35 @@ TEST(OracleElementary, KnowsTheEnds) {
   EXPECT_EQ(Log(1.0), 0.0);
 }
 
+// What a weight may be off by, where it or its error leaves binary64, too.
+TEST(OracleElementary, AWeightMayBeOffByMoreThanItIs) {
+  for (const double distance : {0.0, 1.0, 300.0, 707.9, 708.1, 720.0, 2000.0}) {
+    for (const double eta : {1e-9, 0.1, 1.0, 300.0, 707.0, 709.0, 1300.0,
+                             1999.0, 2001.0, 2708.0, 1e6, double{HUGE_VAL}}) {
+      const double p = Exp(ScalarLane(-distance)).value;
+      const PhiOf<ScalarLane> off(p, eta, distance);
+      const double got = off.of.value * off.grown.value;
+      const double most = eta - distance;
+      if (most > -kLeastExp) {
+        EXPECT_GE(got, 1e307) << distance << " " << eta;
+      } else {
+        const long double x = -static_cast<long double>(distance);
+        EXPECT_GE(got, expl(x) * expm1l(eta) * (1 - 0x1p-40L) - 1e-307L)
+            << distance << " " << eta;
+        EXPECT_LE(got, expl(x + eta) * (1 + 0x1p-40L) + 1e-307L)
+            << distance << " " << eta;
+      }
+      const bool sure = p > 0 ? eta < -kLeastExp : most < kLeastExp;
+      EXPECT_EQ(off.unsure.value, sure ? 0 : 1) << distance << " " << eta;
+      if (sure) EXPECT_EQ(got, p * ExpMinusOne(ScalarLane(eta)).value);
+    }
+  }
+  for (const double p : {0.0, 0.5}) {
+    const PhiOf<ScalarLane> off(p, std::nan(""), 1);
+    EXPECT_GE(off.of.value * off.grown.value, 1e307);
+  }
+  EXPECT_EQ(PhiOf<ScalarLane>(0.0, 0.0, HUGE_VAL).unsure.value, 0);
+}
+
 }  // namespace
 }  // namespace lockstep::oracle

@@ -82,6 +82,28 @@ constexpr Alarm kAlarms[] = {
     {"cpu-bf16-operands",
      "attention_forward sq=9 skv=50 d=16 scale=1024 "
      "fill=normal:1+k.subnormal:1"},
+    // A weight of 0 in binary64, of a score that cancels: it is off by more
+    // than it lies below the sink's, so that the kernel's weight may be 1.
+    {"cpu-lanes",
+     "attention_forward b=3 hq=3 sq=7 skv=7 d=2 kvlane=e4m3 "
+     "kscale=head:uniform:1048576,2097152 vscale=block:3:uniform:0.01,0.02 "
+     "qlane=e4m3 qscale=head:uniform:1048576,2097152 scale=1 mask=window:inf,6 "
+     "q_seg=[ids:0*1,1*1,0*1,1*2,0*2;runs:7;ids:0*3,256*4] "
+     "kv_seg=[ids:0*1,1*1,0*1,1*2,0*2;ids:1*2,2*2,1*2,2*1;"
+     "ids:0*1,1*3,0*1,1*2] fill=uniform:-4,1 seed=245044 sinklogit=normal:1"},
+    {"cpu-pairwise",
+     "attention_forward b=3 hq=4 sq=100 skv=1 d=2 kvlane=e4m3 "
+     "kscale=token:uniform:16777216,33554432 qlane=e4m3 "
+     "qscale=head:uniform:1048576,2097152 scale=0.001 fill=uniform:-4,1 "
+     "seed=26 sinklogit=normal:1"},
+    {"cpu-base2",
+     "attention_forward b=3 hq=4 sq=100 skv=1 d=2 kvlane=e4m3 "
+     "kscale=block:3:uniform:4194304,8388608 qlane=e4m3 "
+     "qscale=head:uniform:1048576,2097152 scale=1 cap=1e+05 "
+     "fill=uniform:-4,1 seed=44 sinklogit=normal:1"},
+    {"flash-f16",
+     "attention_forward hq=8 sq=2048 skv=1 d=3 dv=2 lane=f16 scale=3e+10 "
+     "fill=int:-3,3+tiny:0.4 seed=3 sinklogit=normal:1"},
 };
 
 TEST(Underflow, OfCorrectKernelsIsAllowed) {

@@ -70,6 +70,30 @@ inline B ExpMinusOne(B x) {
   return Fma(e.power, e.rest, e.power - B(1.0));
 }
 
+// By how much a weight p = e^-distance may be wrong whose logarithm is off by
+// at most eta: p (e^eta - 1). A weight that is 0 here, or may be off by more
+// than binary64 holds, may become e^(eta - distance): a score that cancels may
+// be off by more than it lies below the largest. The error is of * grown.
+template <typename B>
+struct PhiOf {
+  B of;      // p, or 1 where eta alone says too little
+  B grown;   // e^eta - 1, or e^(eta - distance)
+  B unsure;  // 1 there, else 0
+
+  // distance: infinite for a key that does not count.
+  PhiOf(B p, B eta, B distance) {
+    const B zero(0.0), one(1.0), largest(-kLeastExp);
+    const B most = eta - distance;
+    // A NaN is not less than anything, so it counts as unsure.
+    unsure = Select(zero < p, Select(eta < largest, zero, one),
+                    Select(most < B(kLeastExp), zero, one));
+    const auto is_unsure = zero < unsure;
+    const ExpParts<B> e = SplitExp(Min(Select(is_unsure, most, eta), largest));
+    of = Select(is_unsure, one, p);
+    grown = Fma(e.power, e.rest, Select(is_unsure, e.power, e.power - one));
+  }
+};
+
 // tanh(y), relative error kTanhError, small y included; and its derivative
 // sech(y)^2, relative error kSlopeError.
 template <typename B>

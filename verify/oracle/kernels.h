@@ -54,8 +54,9 @@ struct WeightRow {
   double* product = nullptr;   // in: L ...   out: p phi
   double* argument = nullptr;  // in: L |z|   out: (p psi)^2
   ErrorModel model;
-  // Out, sums over the keys with p > 0:
-  double weight = 0, square = 0, eta = 0, phi = 0, floor = 0, spread = 0;
+  // Out, sums over the keys that count:
+  double weight = 0, square = 0, eta = 0, phi = 0, unsure = 0, floor = 0;
+  double spread = 0;
   double parts[5] = {};
   double least = 0;  // smallest p, +inf if there is none
 };

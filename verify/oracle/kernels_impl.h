@@ -143,12 +143,12 @@ void LogitRowOf(LogitRow* row) {
 template <typename B>
 void WeightRowOf(WeightRow* row) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  const B zero(0.0);
+  const B zero(0.0), inf(kInf);
   const WeightModel& bound = row->model.bound;
   const WeightModel& spread = row->model.spread;
-  KeySum<B> weight(0), square(0), eta_sum(0), phi_sum(0), floor(0), spreads(0),
-      product_part(0), argument_part(0), score_part(0), distance_part(0),
-      least(kInf);
+  KeySum<B> weight(0), square(0), eta_sum(0), phi_sum(0), unsure(0), floor(0),
+      spreads(0), product_part(0), argument_part(0), score_part(0),
+      distance_part(0), least(kInf);
   for (size_t j = 0; j < row->keys; j += B::size) {
     const size_t n = j / B::size % kPerPanel<B>;
     const B s = Load<B>(row->score + j);
@@ -163,9 +163,11 @@ void WeightRowOf(WeightRow* row) {
     eta = Fma(B(bound.argument), argument, eta);
     eta = Fma(B(bound.score), score, eta);
     eta = Fma(B(bound.distance), distance, eta);
+    const PhiOf<B> off(p, Select(counts, eta, zero),
+                       Select(counts, distance, inf));
     eta = Min(eta, B(-kLeastExp));
     const B least_phi = Select(counts, B(bound.floor), zero);
-    const B phi = Fma(p, ExpMinusOne(eta), least_phi);
+    const B phi = Fma(off.of, off.grown, least_phi);
     const B a = B(spread.product) * product;
     const B b = B(spread.argument) * argument;
     const B c = B(spread.score) * score;
@@ -182,6 +184,7 @@ void WeightRowOf(WeightRow* row) {
     square.lanes[n] = Fma(p, p, square.lanes[n]);
     eta_sum.lanes[n] = Fma(p, eta, eta_sum.lanes[n]);
     phi_sum.lanes[n] = phi_sum.lanes[n] + phi;
+    unsure.lanes[n] = Fma(off.unsure, off.grown, unsure.lanes[n]);
     floor.lanes[n] = floor.lanes[n] + least_phi;
     spreads.lanes[n] = spreads.lanes[n] + psi;
     product_part.lanes[n] = Fma(p, product, product_part.lanes[n]);
@@ -194,6 +197,7 @@ void WeightRowOf(WeightRow* row) {
   row->square = square.Sum();
   row->eta = eta_sum.Sum();
   row->phi = phi_sum.Sum();
+  row->unsure = unsure.Sum();
   row->floor = floor.Sum();
   row->spread = spreads.Sum();
   row->parts[0] = bound.constant * row->weight;

@@ -234,7 +234,9 @@ double AttentionEnvelope::Likely(const oracle::AttentionTruth& truth, size_t r,
                                  size_t c, const RowSlack& slack,
                                  double error) const {
   const oracle::RowTruth& row = truth.rows[r];
-  if (model_.biased || model_.correlated || !(row.eta < kLinear)) return error;
+  if (model_.biased || model_.correlated || !(row.eta + row.unsure < kLinear)) {
+    return error;
+  }
   const size_t at = r * static_cast<size_t>(truth.value_dim) + c;
   const double size = std::fabs(truth.o[at]);
   const double both = truth.abs_sum[at] + size;

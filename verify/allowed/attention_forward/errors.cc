@@ -108,7 +108,7 @@ class RowReader {
         std::max(keys * keys, 1e-300);
     const double spread = static_cast<double>(row.visible) * squares - 1;
     return keys > 0x1p-10 && squares < 0.85 && spread > 0x1p-10 &&
-           row.eta < 0.25;
+           row.eta + row.unsure < 0.25;
   }
 
   bool Deviations() {

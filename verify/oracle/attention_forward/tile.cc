@@ -161,6 +161,7 @@ RowTruth Tile::Weights(size_t r) {
   row.eta = weights.eta * inverse;
   row.phi = weights.phi * inverse;
   row.floor = weights.floor * inverse;
+  row.unsure = weights.unsure * inverse;
   row.spread = weights.spread * inverse * inverse;
   for (size_t i = 0; i < 5; ++i) row.parts[i] = weights.parts[i] * inverse;
   row.own_error = static_cast<double>(stride_ + 16) * kUnit;
@@ -192,6 +193,8 @@ void Tile::AddSink(double sink, double max, size_t r, WeightRow* sums) {
   const double distance = bound.distance * (max - sink);
   const double eta = std::min(bound.constant + score + distance, -kLeastExp);
   sink_weight_[r] = p;
+  // No PhiOf: a sink does not cancel, so that what is beyond it is in the
+  // constant, which all weights share.
   sink_phi_[r] = p * ExpMinusOne(ScalarLane{eta}).value + bound.floor;
   sink_spread_[r] =
       p * p *

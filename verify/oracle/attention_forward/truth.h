@@ -76,9 +76,12 @@ struct RowTruth {
   // The same of its visible keys: no weighted mean of them lies beyond.
   double visible_value = 0;
   double rescales = 0;
-  double eta = 0;     // sum w_j eta_j
-  double phi = 0;     // sum w_j phi_j, floor included
-  double floor = 0;   // the floor's part of it
+  double eta = 0;    // sum w_j eta_j
+  double phi = 0;    // sum w_j phi_j, floor included
+  double floor = 0;  // the floor's part of it
+  // The part of it of keys whose w_j is 0 in binary64, or whose eta_j is above
+  // 708: what they may weigh, of which eta says nothing.
+  double unsure = 0;
   double spread = 0;  // sum (w_j psi_j)^2, psi of ErrorModel::spread
   // The parts of eta, in the order of WeightModel's first five fields; those
   // of R and top are in the first.

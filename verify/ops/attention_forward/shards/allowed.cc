@@ -54,10 +54,16 @@ struct Judged {
 struct RowPart {
   const Judged* shard = nullptr;
   size_t r = 0;       // its row in shard->truth
+  double log = 0;     // of W_s
   double weight = 0;  // W_s: of the whole's, by the truth
   double eta = 0;     // of its logarithm, as the merge reads it
   RowSlack slack{};
 
+  // What W_s may be where its logarithm is off by `more`. A weight that
+  // underflows here need not do so in the merge.
+  double Grown(double more) const {
+    return weight > 0 ? weight * ExpDouble(more) : ExpDouble(log + more);
+  }
   const oracle::RowTruth& row() const { return shard->truth.rows[r]; }
   size_t At(size_t c) const {
     return r * static_cast<size_t>(shard->truth.value_dim) + c;
@@ -141,10 +147,10 @@ bool MergedRow::Weigh() {
         base + LastPlace(size, Lane::kF32, Rounding::kNearest) / unit;
     const double merged = 3 * kU * std::fabs(row.lse - top_) + kExp2Error;
     part.eta = (lse.error / unit + stored + merged) * kSecondOrder + 0x1p-140;
-    part.weight = ExpDouble(row.lse - row_.lse);
+    part.log = row.lse - row_.lse;
+    part.weight = ExpDouble(part.log);
     part.slack = part.shard->envelope.ForRow(row);
-    // Weights that underflow are nothing, however wrong their logarithm.
-    if (part.weight > 0) grown += part.weight * ExpDouble(part.eta);
+    grown += part.Grown(part.eta);
   }
   eta_ = LogDouble(std::max(grown, 1.0));
   return grown < kInf && eta_ < kMostEta;
@@ -190,10 +196,9 @@ Bounds MergedRow::Output(size_t c) const {
     // Of a shard's own answer, which may leave the lane where the whole stays.
     if (!(size <= LaneRowOf(lane_).largest)) return Anything(o);
     const double wrong = own.error + LastPlace(size, lane_, profile_.out_round);
-    const double growth = ExpDouble(part.eta + eta_);
-    error += part.weight *
-             (growth * wrong + (growth - 1) * std::fabs(own.truth - o));
-    sizes += part.weight * growth * (size + wrong);
+    const double grown = part.Grown(part.eta + eta_);
+    error += grown * wrong + (grown - part.weight) * std::fabs(own.truth - o);
+    sizes += grown * (size + wrong);
     largest = std::max(largest, size + wrong);
   }
   // N23's sums, its quotient, and weights that underflow.
