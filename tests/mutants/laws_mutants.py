@@ -10,6 +10,8 @@ C = "verify/inputs/attention_forward_clone.cc"
 I = "verify/case/segments/segment_ids.cc"
 L = "verify/judge/laws.cc"
 O = "verify/ops/attention_forward/laws_order.cc"
+N = "verify/inputs/attention_forward/plain_numbers.cc"
+P = "verify/ops/attention_forward/laws_pages.cc"
 S = "verify/ops/attention_forward/laws_scale.cc"
 
 # name, source, text, replacement
@@ -39,6 +41,9 @@ MUTANTS = (
      "p.masks[static_cast<size_t>(h)];"),
     ("sinks_stay", O, "sinks[h] = from.inputs.sink(head(h));",
      "sinks[h] = from.inputs.sink(h);"),
+    ("fp8_stays", P, "if (plain) RETURN_IF_ERROR(TakePlainNumbers(&data));", ""),
+    ("plain_values_lack_their_scale", N, "Take(from.v, p.lane,",
+     "Take(data->inputs.v, p.lane,"),
     ("views_of_the_first", C, "to->view.data = to->buffer.data();", ""),
     ("no_difference_counts", L, "if (comparison.Passed()) continue;",
      "continue;"),

@@ -127,6 +127,20 @@ TEST(AttentionLaws, AllHoldForCorrectKernels) {
   }
 }
 
+// Numbers in fp8 have the answer of the same numbers in the case's lane.
+TEST(AttentionLaws, OfFp8HoldForCorrectKernels) {
+  for (const char* spec :
+       {"builtin:optimized,threads=1", "builtin:reference", "variant:flash"}) {
+    const Judged judged =
+        JudgeSpec(spec,
+                  "attention_forward hq=4 hkv=2 sq=5 skv=9 d=8 lane=bf16 "
+                  "kvlane=e4m3 kscale=head:const:0.5 vscale=tensor:4 "
+                  "qlane=e5m2 qscale=tensor:0.25 mask=causal align=br seed=4");
+    EXPECT_TRUE(judged.ran.contains("encoding")) << spec;
+    EXPECT_TRUE(judged.broken.empty()) << spec << *judged.broken.begin();
+  }
+}
+
 // What lies where the kernel has no lse is no output of it.
 TEST(AttentionLaws, AnOutputThatTheKernelLacksBreaksNone) {
   const auto candidate =
@@ -190,6 +204,11 @@ TEST(AttentionLaws, FaultsBreakThem) {
        "kv_seg=[runs:2,2;runs:1,3] seed=1"},
       {"heads", "attn.value_head_zero",
        "attention_forward hq=2 hkv=2 sq=3 skv=4 d=4 seed=1"},
+      {"encoding", "attn.fp8_v_scale_twice",
+       "attention_forward sq=3 skv=4 d=4 kvlane=e4m3 vscale=tensor:0.5 seed=1"},
+      {"encoding", "attn.fp8_k_scale_forgotten",
+       "attention_forward sq=3 skv=4 d=4 lane=bf16 kvlane=e5m2 "
+       "kscale=tensor:2 seed=1"},
   };
   for (const Fault& fault : faults) {
     const Judged judged =

@@ -2,11 +2,13 @@
 // ends of the formats, scales, line texts, the truth's inputs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "tests/support/volume.h"
 #include "tests/verify/encoding_lines.h"
@@ -19,6 +21,7 @@
 #include "verify/domain/domain.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/numbers.h"
+#include "verify/ops/attention_forward/trial.h"
 #include "verify/report/export.h"
 
 namespace lockstep::verify {
@@ -192,6 +195,74 @@ TEST(Fp8, DrawnCasesHaveTheReferencesBits) {
   EXPECT_GT(narrow, test::Volume(120));
   EXPECT_GT(scaled, test::Volume(80));
   EXPECT_GT(of_q, test::Volume(40));
+}
+
+// Scales that are powers of two, the next ones below.
+void CutScales(const GuardedBuffer& scales) {
+  const auto count = scales.bytes() / static_cast<int64_t>(sizeof(float));
+  for (int64_t n = 0; n < count; ++n) {
+    float* const x = reinterpret_cast<float*>(scales.data()) + n;
+    *x = std::ldexp(1.0f, std::ilogb(*x));
+  }
+}
+
+// The law `encoding` asks for the same numbers in the case's own lane: drawn
+// cases have the same bits there.
+TEST(Fp8, DrawnCasesHaveTheBitsOfPlainNumbers) {
+  const Domain& domain = *FindDomain("attention_forward").value();
+  int64_t plain = 0, scaled = 0, values = 0, of_q = 0;
+  for (uint64_t n = 0; n < test::Volume(6000); ++n) {
+    for (const Case& c : DrawCase(domain, {}, 19, n)) {
+      if (!c.Get<AttentionForwardCase>().kv_lane) continue;
+      AttentionForwardData data = DataOf(MinimalLine(c));
+      for (const auto* scales : {&data.q_scale, &data.k_scale, &data.v_scale}) {
+        if (scales->data() != nullptr) CutScales(*scales);
+      }
+      const AttentionForwardProblem p = data.problem;
+      const AttentionForwardTrial trial(c, std::move(data));
+      const Result<Law> law = trial.laws().MakeLaw("encoding", n);
+      ASSERT_TRUE(law.ok()) << law.message();
+      const Trial& other = *law->calls[0].trial;
+      if (dynamic_cast<const AttentionForwardTrial&>(other)
+              .data()
+              .problem.kv_lane)
+        continue;
+      ++plain;
+      scaled += p.k_scales.any() || p.q_scales.any() ? 1 : 0;
+      values += p.v_scales.any() ? 1 : 0;
+      of_q += p.q_lane ? 1 : 0;
+      ExpectSameBits(Reference(trial), Reference(other), MinimalLine(c));
+    }
+  }
+  EXPECT_GT(plain, test::Volume(60));
+  EXPECT_GT(scaled, test::Volume(20));
+  EXPECT_GT(values, test::Volume(5));
+  EXPECT_GT(of_q, test::Volume(20));
+}
+
+// What would round, or leave f32, has no such form.
+TEST(Fp8, PlainNumbersAreExact) {
+  const auto has = [](const std::string& keys) {
+    const auto names =
+        Open("attention_forward sq=3 skv=4 d=4 " + keys)->laws().LawNames();
+    return std::count(names.begin(), names.end(), "encoding") == 1;
+  };
+  EXPECT_TRUE(has("kvlane=e4m3"));
+  EXPECT_TRUE(has("lane=f16 kvlane=e5m2 kscale=tensor:2"));
+  EXPECT_TRUE(has("lane=bf16 kvlane=e4m3 qlane=e5m2 qscale=head:const:0.25"));
+  EXPECT_FALSE(has("kvlane=e4m3 kscale=tensor:3"));
+  EXPECT_FALSE(has("kvlane=e4m3 vscale=token:uniform:0.5,2"));
+  // 448 * 256 is no number of f16, nor is 2^-9 * 2^-16.
+  EXPECT_FALSE(has("lane=f16 kvlane=e4m3 vscale=tensor:256 fill=huge:1"));
+  EXPECT_FALSE(
+      has("lane=f16 kvlane=e4m3 kscale=tensor:0x1p-16 "
+          "fill=subnormal:1"));
+  // Constants and products beyond f32, or near its end.
+  EXPECT_FALSE(has("kvlane=e4m3 kscale=tensor:0x1p-60 scale=1e-30"));
+  EXPECT_FALSE(has("kvlane=e4m3 kscale=tensor:0x1p-60 fill=q.tiny:1"));
+  // Weights that may be far apart, times a scale of v.
+  EXPECT_TRUE(has("kvlane=e4m3 scale=100"));
+  EXPECT_FALSE(has("kvlane=e4m3 scale=100 vscale=tensor:2"));
 }
 
 // Every bug of fp8 is found on its own case at 1024 keys.

@@ -9,7 +9,8 @@
 //   rows        batch rows in another order
 //   heads       heads in another order, key heads with their groups
 //   encoding    keys in pages have the answer of contiguous keys, a ragged
-//               batch that of padded rows, and v in k that of a separate v
+//               batch that of padded rows, v in k that of a separate v, and fp8
+//               that of the same numbers in another type
 //   pages       the pages may lie anywhere in the pool
 // There is no law of the order of keys: o is one chain over them (N11).
 #ifndef LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_LAWS_H_
@@ -66,7 +67,7 @@ class AttentionLaws {
   bool HasPages() const { return data_.pages.has_value(); }
   bool HasEncoding() const {
     return HasPages() || data_.varlen.has_value() || data_.problem.v_in_k ||
-           data_.lists.has_value();
+           data_.lists.has_value() || HasPlainForm();
   }
 
   Result<Law> Neighbours() const;
@@ -85,6 +86,10 @@ class AttentionLaws {
 
  private:
   bool ScalesExactly(int exponent) const;
+  // The most by which scores, and sinks, may differ; NaN: nothing is known.
+  double MostSpread() const;
+  // Fp8 that has the bits of the same numbers in the case's lane.
+  bool HasPlainForm() const;
   // Keys from a drawn edge on, or those before it, change.
   Result<Law> HiddenKeys(const char* name, bool later) const;
   // The case with its ids in another range.

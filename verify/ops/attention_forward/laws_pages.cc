@@ -1,14 +1,20 @@
-// Laws of keys in pages, of ragged batches, of v in k, and of index lists.
+// Laws of keys in pages, of ragged batches, of v in k, of index lists, and of
+// fp8.
 #include <memory>
 #include <utility>
 
 #include "verify/base/mixing.h"
 #include "verify/base/status_macros.h"
+#include "verify/inputs/attention_forward/plain_numbers.h"
 #include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/laws.h"
 #include "verify/ops/attention_forward/trial.h"
 
 namespace lockstep::verify {
+
+bool AttentionLaws::HasPlainForm() const {
+  return data_.problem.kv_lane && HasPlainNumbers(data_, MostSpread());
+}
 
 Result<Law> AttentionLaws::Encoding() const {
   ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
@@ -16,6 +22,8 @@ Result<Law> AttentionLaws::Encoding() const {
   data.varlen.reset();
   data.lists.reset();  // their mask stays
   if (data.problem.v_in_k) RETURN_IF_ERROR(TakeValuesOut(&data));
+  const bool plain = HasPlainForm();
+  if (plain) RETURN_IF_ERROR(TakePlainNumbers(&data));
   Case together = case_;
   auto& attention = together.Get<AttentionForwardCase>();
   attention.page = {};
@@ -24,6 +32,11 @@ Result<Law> AttentionLaws::Encoding() const {
   // A dense mask; the line cannot say of which keys.
   if (data_.lists) attention.dense[data_.lists->dense] = DenseSource();
   attention.strides.k = attention.strides.v = std::nullopt;
+  if (plain) {
+    attention.kv_lane = attention.q_lane = std::nullopt;
+    attention.q_scale = attention.k_scale = attention.v_scale = {};
+    attention.strides.q = std::nullopt;
+  }
   Law law;
   law.name = "encoding";
   law.may_be_refused = true;

@@ -55,7 +55,7 @@ bool AttentionLaws::OwnsValues() const {
   return Owned(data_.v) && !data_.problem.v_in_k;
 }
 
-bool AttentionLaws::ScalesExactly(int exponent) const {
+double AttentionLaws::MostSpread() const {
   const AttentionForwardProblem& p = data_.problem;
   double score = std::fabs(p.scale) * LongestRow(data_.q) *
                  LongestRow(data_.k) * LargestScale(data_.inputs.k_scale) *
@@ -65,7 +65,12 @@ bool AttentionLaws::ScalesExactly(int exponent) const {
   for (int64_t h = 0; p.sink && h < p.q_heads; ++h) {
     sink = std::max(sink, double{std::fabs(data_.inputs.sink(h))});
   }
-  if (!(score + std::max(score, sink) <= kMostSpread)) return false;
+  return score + std::max(score, sink);
+}
+
+bool AttentionLaws::ScalesExactly(int exponent) const {
+  const AttentionForwardProblem& p = data_.problem;
+  if (!(MostSpread() <= kMostSpread)) return false;
   // Nor at the ends of the lane, scaled or not.
   const LaneRow& lane = LaneRowOf(p.key_lane());
   const double normal = std::ldexp(1.0, lane.min_exponent);
