@@ -247,6 +247,10 @@ const std::vector<Bug>& Bugs() {
        Lane::kF32},
       {"catalogue_mask_multiplies_p", "masked_nan_safe",
        "attn.mask_multiplies_p,base=cpu", Lane::kF32},
+      {"catalogue_fp8_p_scale_wrong_power", "p",
+       "attn.fp8_p_scale_wrong_power,base=fp8-p-e4m3", Lane::kBf16},
+      {"catalogue_fp8_v_scale_twice", "vscale_at",
+       "attn.fp8_v_scale_twice,base=flash", Lane::kBf16},
       {"catalogue_max_of_row_pair", "tanh_rel", "attn.max_of_row_pair,base=cpu",
        Lane::kF32},
   };

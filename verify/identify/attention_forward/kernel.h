@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_IDENTIFY_ATTENTION_FORWARD_KERNEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 #include "verify/candidate/candidate.h"
+#include "verify/case/attention_forward/case.h"
 #include "verify/identify/asker.h"
 #include "verify/identify/attention_forward/lse_bits.h"
 #include "verify/identify/attention_forward/rows.h"
@@ -30,6 +32,8 @@ struct AttentionQuestion {
   double scale = 1;
   std::optional<double> cap;
   bool causal_to_the_end = false;  // mask=causal align=br
+  // Keys and values are in e4m3, and values have these scales.
+  std::optional<ScaleSpec> v_scale{};
 };
 
 // The question with so many keys behind it that weigh less than f32 can hold,
@@ -107,6 +111,11 @@ class AttentionKernel : public Asker {
   double weight_noise = 0;
   std::optional<LseForm> form;  // of the exponent, where lse shows it
   bool score_read = true;       // false: no reading of scores can be trusted
+  // What weights become in the numerator; null: they are not seen to be rounded
+  // before the division.
+  std::function<double(double)> weight_rounding;
+  double weight_unit = 0;    // its unit roundoff
+  double weight_margin = 0;  // relative error of a weight before it is rounded
 
   // Whether lse is the score to the last bit.
   bool ReadsBits() const {
@@ -142,6 +151,7 @@ void AskTanh(AttentionKernel* kernel);
 void AskCapDivision(AttentionKernel* kernel);
 void AskOperandsV(AttentionKernel* kernel);
 void AskWeights(AttentionKernel* kernel);
+void AskValueScale(AttentionKernel* kernel);
 void AskExp(AttentionKernel* kernel);
 void AskSumsPv(AttentionKernel* kernel);
 void AskEqualKeys(AttentionKernel* kernel);

@@ -55,6 +55,10 @@ void SetShape(const AttentionQuestion& question, Lane lane,
       std::max(question.q.front().size(), question.v.front().size()));
   values->lane = lane;
   values->p_lane = lane;
+  if (question.v_scale) {
+    values->kv_lane = Lane::kE4m3;
+    values->v_scale = *question.v_scale;
+  }
   values->scale = Number{question.scale};
   if (question.cap) values->softcap = Number{*question.cap};
   if (question.causal_to_the_end) {

@@ -9,6 +9,7 @@
 #include "verify/base/format.h"
 #include "verify/emulator/numbers.h"
 #include "verify/identify/attention_forward/kernel.h"
+#include "verify/identify/attention_forward/weights_e4m3.h"
 #include "verify/identify/models.h"
 
 namespace lockstep::verify {
@@ -241,6 +242,11 @@ void AskScoreType(AttentionKernel* kernel) {
     kernel->weight_noise = kRoundedWeights;
     kernel->Say("score", Word::kAssumed,
                 "weights are rounded too coarsely to show scores");
+    return;
+  }
+  if (FindE4m3Weights(kernel)) {
+    kernel->score_read = kernel->ReadsBits();
+    kernel->Say("score", Word::kAssumed, "weights in e4m3 hide scores");
     return;
   }
   kernel->score_read = false;

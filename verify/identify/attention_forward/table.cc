@@ -20,6 +20,8 @@ const std::vector<AttentionProbe>& AttentionProbes() {
        &AskOperandsV},
       {"p p_round l_from normalise", "differences of two near weights",
        &AskWeights},
+      {"vscale_at", "the same with values in fp8 and their scales",
+       &AskValueScale},
       {"exp_rel", "ratios of two weights", &AskExp},
       {"acc_pv", "sums over keys that lose bits", &AskSumsPv},
       {"exp_zero", "lse of 64 equal keys", &AskEqualKeys},

@@ -8,6 +8,8 @@
 #include "verify/base/format.h"
 #include "verify/base/status_macros.h"
 #include "verify/identify/attention_forward/kernel.h"
+#include "verify/identify/attention_forward/weights.h"
+#include "verify/identify/attention_forward/weights_e4m3.h"
 #include "verify/identify/functions.h"
 #include "verify/identify/models.h"
 #include "verify/identify/near_pairs.h"
@@ -18,13 +20,7 @@ namespace {
 constexpr size_t kPairs = 192;
 constexpr double kWarnExp = 0x1p-14;
 
-// Three keys of scores 0, -u and -w, where w is a little more than u.
-struct WeightRow {
-  double u = 0, w = 0;
-  double first() const { return ExpDouble(-u); }
-  double second() const { return ExpDouble(-w); }
-  double sum() const { return 1 + first() + second(); }
-};
+}  // namespace
 
 std::vector<WeightRow> WeightRows() {
   std::vector<WeightRow> rows;
@@ -39,7 +35,7 @@ std::vector<WeightRow> WeightRows() {
   return rows;
 }
 
-AttentionQuestion QuestionOf(const std::vector<WeightRow>& rows) {
+AttentionQuestion WeightQuestion(const std::vector<WeightRow>& rows) {
   AttentionQuestion question;
   for (const WeightRow& row : rows) {
     question.q.push_back({static_cast<float>(row.u), static_cast<float>(row.w),
@@ -48,10 +44,12 @@ AttentionQuestion QuestionOf(const std::vector<WeightRow>& rows) {
   question.k = {{0, 0, 0, 0, 0, 0, 0, 0},
                 {-1, 0, 0, 0, 0, 0, 0, 0},
                 {0, -1, 0, 0, 0, 0, 0, 0}};
-  // Channel 0 is the difference of the small weights, 1 the largest weight.
+  // Channel 1 is the largest weight.
   question.v = {{0, 1, 0, 0}, {1, 0, 1, 0}, {-1, 0, 0, 1}};
   return question;
 }
+
+namespace {
 
 // What weights become, and where.
 struct WeightModel {
@@ -195,13 +193,21 @@ void AskWeights(AttentionKernel* kernel) {
   kernel->profile.p = NumberType::kF32;
   kernel->profile.p_round = Rounding::kNearest;
   const std::vector<WeightRow> rows = WeightRows();
-  const auto answer = kernel->Ask(QuestionOf(rows));
+  const auto answer = kernel->Ask(WeightQuestion(rows));
   if (!kernel->Answered("p", answer)) return;
   // An exp of few bits leaves fewer rows that tell.
   for (const double margin : kExpErrors) {
     for (const WeightModel& model : ModelsOf(kernel->lane())) {
       if (!Explains(*kernel, model, rows, answer->o, margin)) continue;
       TakeWeights(kernel, model, margin);
+      if (kernel->profile.p != NumberType::kF32 &&
+          model.normalise == Normalise::kDeferred) {
+        kernel->weight_unit = UnitRoundoff(model.rounding->type);
+        kernel->weight_margin = margin;
+        kernel->weight_rounding = [rounding = model.rounding](double x) {
+          return double{RoundedBy(*rounding, static_cast<float>(x))};
+        };
+      }
       if (kernel->ReadsBits() && model.rounding->type != NumberType::kF32 &&
           model.normalise == Normalise::kDeferred &&
           SumIsRounded(*kernel, model, rows, answer->lse)) {
@@ -211,6 +217,10 @@ void AskWeights(AttentionKernel* kernel) {
       }
       return;
     }
+  }
+  if (const auto e4m3 = FindE4m3Weights(kernel)) {
+    ReportE4m3Weights(*e4m3, kernel);
+    return;
   }
   kernel->Say("p", Word::kCannotTell,
               Format("of weights e^-%g and e^-%g the difference in o was %.9g",

@@ -76,6 +76,10 @@ NumericProfile TruthOf(NumericProfile truth, Lane lane,
   if (truth.exp_rel <= 0x1p-20) truth.exp_rel = base.exp_rel;
   if (truth.scan) truth.scan->chunk = LeastChunk(*truth.scan);
   truth.p = OfLane(truth.p, lane);
+  // It says nothing of scales by key, where the emulator does as the contract.
+  if (truth.vscale_at == ValueScaleAt::kOut) {
+    truth.vscale_at = ValueScaleAt::kAny;
+  }
   if (truth.grad) {
     truth.grad->p = OfLane(truth.grad->p, lane);
     truth.grad->ds = OfLane(truth.grad->ds, lane);
