@@ -116,6 +116,26 @@ class Inputs(NpzCase):
         done = run("verify", line.format(path + "#" + "0" * 32))
         self.assertUsage(done, "have the digest")
 
+    def test_page_tables(self):
+        entries = struct.pack("<6i", 6, 0, 3, 7, 0, 5)
+        wide = struct.pack("<6q", 6, 0, 3, 7, 0, 5)
+        line = ("attention_forward b=2 sq=1 skv=10 d=4 page=4:pool=8:file:{0} "
+                "valid_kv=10,7")
+        plain = self.path("table.npy", array("<i4", (2, 3), entries))
+        packed = self.npz("table.npz", [("page_table.npy", array("<i8", (2, 3), wide)),
+                                        ("kv_len.npy", array("<i4", (2,), bytes(8)))], True)
+        for path in (plain, packed):
+            done = run("verify", line.format(path))
+            self.assertEqual(done.code, 0, done.out + done.err)
+        self.assertUsage(run("verify", line.format(plain + "#" + "0" * 32)),
+                         "table.npy", "have the digest")
+        self.assertUsage(run("verify", line.format(plain).replace("pool=8", "pool=7")),
+                         "table.npy", "row 1, entry 0 is 7", "want a page of 0..6")
+        cut = self.path("cut.npy", array("<i4", (2, 3), entries)[:-1])
+        self.assertUsage(run("verify", line.format(cut)), "cut.npy")
+        self.assertUsage(run("verify", line.format(self.path("none.npy"))), "none.npy",
+                         "no such file")
+
     def assertRefused(self, path, *words):
         self.assertUsage(run("verify", self.LIKE + "mask=dense:" + path), *words)
 

@@ -41,7 +41,7 @@ SLIPS = (
     # What there is not.
     (f"verify '{PLAIN} dropout=0.1'", "dropout is not supported"),
     (f"verify '{PLAIN} alibi=1'", "ALiBi are not supported"),
-    (f"verify '{PLAIN} page_size=16'", "paged keys are not supported"),
+    (f"verify '{PLAIN} page_size=16'", "nearest is 'page'"),
     (f"verify '{PLAIN} lane=fp16'", "nearest is 'f16'"),
     (f"verify '{PLAIN} lane=e4m3'", "want f32, bf16 or f16 here, and kvlane=e4m3 beside it, with qlane= for q"),
     (f"verify '{PLAIN} atol=1e-3'", "there is no tolerance"),

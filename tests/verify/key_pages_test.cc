@@ -54,10 +54,11 @@ TEST(KeyPages, LinesWithoutMeaningAreRefused) {
   EXPECT_EQ(
       ErrorOf("sq=1 skv=9 d=4 page=0"),
       "column 39: a page of 0 keys is out of range; want 1..65536 (page is "
-      "none|SIZE[:hnd|nhd][:share=PAGES])");
+      "none|SIZE[:hnd|nhd][:share=PAGES|:pool=PAGES:file:PATH])");
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 page=4:dnh"),
-            "column 41: expected hnd, nhd or share=PAGES, found 'dnh' (page is "
-            "none|SIZE[:hnd|nhd][:share=PAGES])");
+            "column 41: expected hnd, nhd, share=PAGES or pool=PAGES, found "
+            "'dnh' (page is "
+            "none|SIZE[:hnd|nhd][:share=PAGES|:pool=PAGES:file:PATH])");
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 page=4:share=1"),
             "page: share=1: there is one batch row; want b=2 or more");
   EXPECT_EQ(ErrorOf("b=2 sq=1 skv=9 d=4 page=4:share=2 valid_kv=9,7"),

@@ -92,9 +92,9 @@ constexpr TradeWord kTable[] = {
      "(docs/faq.md)"},
     {kKey, "alibi alibi_slopes bias attn_bias rel_pos score_mod", "",
      "additive biases such as ALiBi are not supported (docs/faq.md)"},
-    {kKey, "block_table page_table paged page_size kv_cache block_tables", "",
-     "paged keys are not supported: gather the pages in the kernel's wrapper "
-     "(docs/faq.md)"},
+    {kKey, "block_table page_table paged page_size kv_cache block_tables",
+     "page",
+     "keys in a page, and a table of your own: page=16:pool=64:file:PATH"},
     {kKey, "rope rotary rotary_dim theta", "",
      "rotary embeddings are not part of the op: the inputs are what q and k "
      "are after them (docs/faq.md)"},

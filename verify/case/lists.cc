@@ -100,10 +100,8 @@ Result<Segments> ParseSegments(Scanner& in) {
   if (in.AcceptWord("file")) {
     segments.kind = Segments::Kind::kFile;
     if (!in.Accept(':')) return segments;  // the file of the fill
-    segments.path = in.Until("#");
-    if (segments.path.empty()) return in.Error("file: wants a file name");
-    if (!in.Accept('#')) return segments;
-    ASSIGN_OR_RETURN(segments.digest, ScanDigest(in));
+    RETURN_IF_ERROR(
+        ScanPinned(in, "file:", "", &segments.path, &segments.digest));
     return segments;
   }
   segments.kind = Segments::Kind::kRuns;
@@ -125,8 +123,7 @@ std::string FormatSegments(const Segments& segments) {
   if (segments.kind == Segments::Kind::kFile) {
     return segments.path.empty()
                ? "file"
-               : "file:" + segments.path +
-                     (segments.digest.empty() ? "" : "#" + segments.digest);
+               : "file:" + FormatPinned(segments.path, segments.digest);
   }
   if (segments.rows.size() == 1) return FormatRuns(segments.rows[0]);
   std::string text;

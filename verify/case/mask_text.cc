@@ -172,13 +172,7 @@ Status MaskParser::ParsePrefix(MaskExpr* term) {
 }
 
 Status MaskParser::ParsePath(std::string_view name, DenseSource* source) {
-  source->path = in_.Until("#&|()");
-  if (source->path.empty()) {
-    return in_.Error(std::string(name) + " wants a file name");
-  }
-  if (!in_.Accept('#')) return {};
-  ASSIGN_OR_RETURN(source->digest, ScanDigest(in_));
-  return {};
+  return ScanPinned(in_, name, "&|()", &source->path, &source->digest);
 }
 
 Status MaskParser::ParseDensity(DenseSource* source) {
@@ -247,7 +241,7 @@ std::string FormatSide(int64_t side) {
 }
 
 std::string FormatPath(const DenseSource& source) {
-  return source.path + (source.digest.empty() ? "" : "#" + source.digest);
+  return FormatPinned(source.path, source.digest);
 }
 
 std::string FormatDense(const DenseSource& source) {

@@ -155,4 +155,17 @@ Result<std::string> ScanDigest(Scanner& in) {
   return digest;
 }
 
+Status ScanPinned(Scanner& in, std::string_view what, std::string_view stop,
+                  std::string* path, std::string* digest) {
+  *path = in.Until(std::string(stop) + "#");
+  if (path->empty()) return in.Error(std::string(what) + " wants a file name");
+  if (!in.Accept('#')) return {};
+  ASSIGN_OR_RETURN(*digest, ScanDigest(in));
+  return {};
+}
+
+std::string FormatPinned(const std::string& path, const std::string& digest) {
+  return path + (digest.empty() ? "" : "#" + digest);
+}
+
 }  // namespace lockstep::verify

@@ -63,6 +63,13 @@ std::string FormatNumber(Number number);
 // 32 lower-case hex digits, consumed.
 Result<std::string> ScanDigest(Scanner& in);
 
+// PATH or PATH#DIGEST; the path ends before a '#' or a character of `stop`.
+// Error: there is none after `what`.
+Status ScanPinned(Scanner& in, std::string_view what, std::string_view stop,
+                  std::string* path, std::string* digest);
+// Inverse of ScanPinned.
+std::string FormatPinned(const std::string& path, const std::string& digest);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_CASE_TEXT_H_

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -13,8 +14,10 @@
 #include "verify/base/mixing.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/views.h"
 #include "verify/inputs/attention_forward/lists.h"
+#include "verify/inputs/attention_forward/pages.h"
 #include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/attention_forward_probe.h"
 #include "verify/inputs/fill.h"
@@ -41,11 +44,12 @@ class AttentionMaterialiser {
     if (status.ok()) status = MakeSink();
     if (status.ok()) status = MakeScales();
     if (status.ok()) status = MakeDenseMasks();
+    if (status.ok()) status = MakePages();
     if (status.ok()) status = MakeLaneTensors();
     if (!status.ok()) return status;
-    SharePages();
+    if (DrawsKeys()) ShareKeys(&data_);
     PoisonUnseen();
-    data_.pages = SpecOfPages();
+    RETURN_IF_ERROR(CheckSharedKeys(data_));
     if (attention_.layout == Layout::kVarlen) {
       data_.varlen = {options_.alignment_shift, options_.finite_slack};
     }
@@ -264,29 +268,41 @@ class AttentionMaterialiser {
     return PlanFileTensor(*file_, name, view.shape, plan);
   }
 
-  // Keys of shared pages are those of batch row 0. With v in k they are written
-  // twice.
-  void SharePages() const {
-    const int64_t keys = attention_.page.shared * attention_.page.size;
-    if (keys == 0) return;
-    for (const LaneTensor* tensor : {&data_.k, &data_.v}) {
-      ForElements(tensor->view.shape, [&](const At& at) {
-        if (at[0] == 0 || at[2] >= keys) return;
-        SetElement(tensor->view, at,
-                   ElementBits(tensor->const_view(), {0, at[1], at[2], at[3]}));
-      });
+  Status MakePages() {
+    const PagedKeys& page = attention_.page;
+    if (!page.any()) return {};
+    PageSpec& spec =
+        data_.pages.emplace(PageSpec{.how = page,
+                                     .k_strides = attention_.strides.k,
+                                     .v_strides = attention_.strides.v,
+                                     .given = {},
+                                     .shared = page.shared > 0,
+                                     .seed = Mix(seed_ ^ kPagesSalt),
+                                     .shift = options_.alignment_shift,
+                                     .large_entries = false,
+                                     .finite_slack = options_.finite_slack});
+    if (!page.from_file()) return {};
+    ASSIGN_OR_RETURN(const auto file,
+                     OpenPinned(page.path, page.digest, options_));
+    std::vector<int64_t> used;
+    for (int64_t b = 0; b < data_.problem.batch; ++b) {
+      used.push_back(PagesOfRow(data_.problem, data_.inputs, page, b));
     }
+    ASSIGN_OR_RETURN(
+        PageTable table,
+        FindPageTable(file, used, TableWidth(data_.problem, page), page.pool));
+    spec.given = std::move(table.pages);
+    spec.shared = table.shared;
+    return {};
   }
 
-  std::optional<PageSpec> SpecOfPages() const {
-    if (!attention_.page.any()) return std::nullopt;
-    return PageSpec{.how = attention_.page,
-                    .k_strides = attention_.strides.k,
-                    .v_strides = attention_.strides.v,
-                    .seed = Mix(seed_ ^ kPagesSalt),
-                    .shift = options_.alignment_shift,
-                    .large_entries = false,
-                    .finite_slack = options_.finite_slack};
+  // Whether rows that share a page get its keys from the first of them. Keys of
+  // a file and of a probe stay as they are.
+  bool DrawsKeys() const {
+    return std::none_of(
+        attention_.fill.begin(), attention_.fill.end(), [](const FillTerm& t) {
+          return t.kind == FillKind::kFile || t.kind == FillKind::kProbe;
+        });
   }
 
   uint8_t PoisonedTensors() const {

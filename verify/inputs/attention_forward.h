@@ -24,8 +24,12 @@ namespace lockstep::verify {
 struct PageSpec {
   PagedKeys how;
   std::optional<std::array<int64_t, 4>> k_strides, v_strides;  // of the pools
-  uint64_t seed = 0;  // of the pages' places
-  int64_t shift = 0;  // elements that pools start behind a 64-byte boundary
+  // The table of a file: [batch, ceil(kv_len / size)]; empty: the pages' places
+  // are drawn.
+  std::vector<int32_t> given;
+  bool shared = false;  // rows have pages in common
+  uint64_t seed = 0;    // of the pages' places
+  int64_t shift = 0;    // elements that pools start behind a 64-byte boundary
   // Entries of the table behind a row's last page: large numbers, not -1.
   bool large_entries = false;
   // Slots without a key hold numbers, not NaN, because the kernel computes with

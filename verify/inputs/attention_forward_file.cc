@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <vector>
 
@@ -64,6 +65,48 @@ Status CheckEntries(const SafetensorsFile& file,
                          "; want " + want);
   }
   return {};
+}
+
+// "row 1, entry 2".
+std::string PlaceText(int64_t row, int64_t entry) {
+  return "row " + std::to_string(row) + ", entry " + std::to_string(entry);
+}
+
+// Entries [row, n] of a file, `columns` a row, as a table.
+template <class EntryAt>
+Result<PageTable> TableOf(const std::string& path,
+                          const std::vector<int64_t>& used, int64_t width,
+                          int64_t pool, int64_t columns,
+                          const EntryAt& entry_at) {
+  PageTable table;
+  std::map<int64_t, std::array<int64_t, 2>> places;  // the first of each page
+  for (int64_t b = 0; b < std::ssize(used); ++b) {
+    const int64_t own = used[static_cast<size_t>(b)];
+    for (int64_t n = 0; n < std::max(columns, width); ++n) {
+      const int64_t page = n < columns ? entry_at(b * columns + n) : -1;
+      if (page >= pool || page < (n < own ? 0 : -1)) {
+        return Status::Error(
+            path + ": 'page_table': " + PlaceText(b, n) + " is " +
+            std::to_string(page) + "; want " +
+            (n < own ? "a page of 0.." : "-1 or a page of 0..") +
+            std::to_string(pool - 1) + ", as pool=" + std::to_string(pool) +
+            (n < own ? " and the row has " + std::to_string(own) + " pages"
+                     : ""));
+      }
+      if (n < width) table.pages.push_back(static_cast<int32_t>(page));
+      if (n >= own) continue;
+      const auto [first, is_new] = places.try_emplace(page, std::array{b, n});
+      if (is_new) continue;
+      table.shared = true;
+      const auto [row, entry] = first->second;
+      if (entry == n) continue;
+      return Status::Error(
+          path + ": 'page_table': page " + std::to_string(page) + " is at " +
+          PlaceText(row, entry) + ", and at " + PlaceText(b, n) +
+          "; rows may share a page only at the same entry");
+    }
+  }
+  return table;
 }
 
 }  // namespace
@@ -187,6 +230,34 @@ Result<std::vector<int32_t>> FindLists(const SafetensorsFile& file,
     }
   }
   return lists;
+}
+
+Result<PageTable> FindPageTable(const SafetensorsFile& file,
+                                const std::vector<int64_t>& used, int64_t width,
+                                int64_t pool) {
+  const SafetensorsTensor* found = file.Find("page_table");
+  if (found == nullptr && file.tensors().size() == 1) {
+    found = &file.tensors()[0];
+  }
+  const auto rows = static_cast<int64_t>(used.size());
+  const int64_t most = *std::max_element(used.begin(), used.end());
+  const std::string wanted =
+      "want tensor 'page_table' (or one tensor alone), I32 or I64, [" +
+      std::to_string(rows) + ", N]" + (rows == 1 ? " or [N]" : "") +
+      " with N of " + std::to_string(most) + " or more";
+  if (found == nullptr) {
+    return Status::Error(file.path() + ": no page table; " + wanted);
+  }
+  std::vector<int64_t> shape = found->shape;
+  if (shape.size() == 1) shape.insert(shape.begin(), 1);
+  const bool wide = found->type == "I64";
+  const bool fits = shape.size() == 2 && shape[0] == rows && shape[1] >= most;
+  if ((!wide && found->type != "I32") || !fits) {
+    return Status::Error(file.path() + ": tensor " + FoundText(*found) + "; " +
+                         wanted);
+  }
+  return TableOf(file.path(), used, width, pool, shape[1],
+                 [&](int64_t n) { return IntegerAt(*found, wide, n); });
 }
 
 Result<FoundMask> FindMask(const SafetensorsFile& file,

@@ -1,5 +1,6 @@
-// What a case takes from files: tensors pinned by their digest, and segment ids
-// and masks of a user's own file. That file needs no other tensors.
+// What a case takes from files: tensors pinned by their digest, and segment
+// ids, masks, lists and tables of pages of a user's own file. That file needs
+// no other tensors.
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_FORWARD_FILE_H_
 
@@ -41,6 +42,21 @@ Status CopySegmentIds(const SafetensorsFile& file, const std::string& name,
 Result<std::vector<int32_t>> FindLists(const SafetensorsFile& file,
                                        const std::array<int64_t, 4>& shape,
                                        int64_t kv_len);
+
+struct PageTable {
+  std::vector<int32_t> pages;  // [b, width], row-major
+  bool shared = false;         // rows have pages in common
+};
+
+// A table of pages: the tensor `page_table` of the file, or its only tensor. It
+// is I32 or I64, [b, N], or [N] for one row; row b uses its first used[b]
+// entries. Entries behind `width` are dropped, and missing ones are -1. Errors,
+// one line with the path: no such tensor, another type or shape, N below what a
+// row uses, an entry that names no page of the pool (behind the used ones -1 is
+// right, too), a page at two places of a row or at other places of two rows.
+Result<PageTable> FindPageTable(const SafetensorsFile& file,
+                                const std::vector<int64_t>& used, int64_t width,
+                                int64_t pool);
 
 struct WantedMask {
   const char* name;

@@ -65,7 +65,19 @@ struct PagedKeys {
   int64_t size = 0;    // keys of a page; 0: they lie together
   bool nhd = false;    // a page is [size, hkv, d] in memory, not [hkv, size, d]
   int64_t shared = 0;  // first pages of every batch row that are the same ones
+  // Of a table of one's own: pages of the pool, tensor page_table of a file.
+  int64_t pool = 0;
+  std::string path;
+  std::string digest;  // empty: not pinned
   bool any() const { return size > 0; }
+  bool from_file() const { return !path.empty(); }
+  // Such pages where they are drawn, and no row shares one.
+  PagedKeys Drawn() const {
+    PagedKeys drawn;
+    drawn.size = size;
+    drawn.nhd = nhd;
+    return drawn;
+  }
   friend bool operator==(const PagedKeys&, const PagedKeys&) = default;
 };
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "reference/contract/attention_pages.h"
 #include "verify/base/status_macros.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/scales.h"
 #include "verify/case/block_plan.h"
 #include "verify/case/fill.h"
@@ -165,38 +165,6 @@ Status ParseMember(Scanner& in, int64_t, Case& c) {
   return {};
 }
 
-Status ParsePage(Scanner& in, int64_t, Case& c) {
-  PagedKeys page;
-  if (!in.AcceptWord("none")) {
-    const size_t start = in.position();
-    ASSIGN_OR_RETURN(page.size, in.Int());
-    if (page.size < 1 || page.size > kMaxPageSize) {
-      return in.ErrorAt(start, "a page of " + std::to_string(page.size) +
-                                   " keys is out of range; want 1.." +
-                                   std::to_string(kMaxPageSize));
-    }
-    bool more = in.Accept(':');
-    page.nhd = more && in.AcceptWord("nhd");
-    if (page.nhd || (more && in.AcceptWord("hnd"))) more = in.Accept(':');
-    if (more) {
-      if (!in.AcceptWord("share") || !in.Accept('=')) {
-        return in.Error("expected hnd, nhd or share=PAGES, found " +
-                        Quote(in.Rest()));
-      }
-      ASSIGN_OR_RETURN(page.shared, in.Count());
-    }
-  }
-  Get(c).page = page;
-  return {};
-}
-
-std::string PrintPage(const Case& c, int64_t) {
-  const PagedKeys& page = Get(c).page;
-  if (!page.any()) return "none";
-  return std::to_string(page.size) + (page.nhd ? ":nhd" : "") +
-         (page.shared > 0 ? ":share=" + std::to_string(page.shared) : "");
-}
-
 Status ParseAlias(Scanner& in, int64_t, Case& c) {
   int64_t channels = 0;
   if (!in.AcceptWord("none")) {
@@ -342,8 +310,10 @@ const CaseKey kKeys[] = {
      &ParseMember<&Af::strides, &ParseStrides>,
      [](const Case& c, int64_t) { return FormatStrides(Get(c).strides); },
      nullptr},
-    Younger({"page", "none|SIZE[:hnd|nhd][:share=PAGES]",
-             [](Case& c) { Get(c).page = {}; }, ParsePage, PrintPage, nullptr}),
+    Younger({"page", kPagesForm, [](Case& c) { Get(c).page = {}; },
+             &ParseMember<&Af::page, &ParsePages>,
+             [](const Case& c, int64_t) { return FormatPages(Get(c).page); },
+             nullptr}),
     {"fill", "FAMILY:ARGUMENTS joined by +",
      [](Case& c) { Get(c).fill = Af().fill; }, ParseFillKey,
      [](const Case& c, int64_t) { return FormatFill(Get(c).fill); }, nullptr},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "reference/contract/attention_pages.h"
 #include "reference/contract/checks.h"
 #include "verify/base/sparse/element_ranges.h"
 #include "verify/base/status_macros.h"
@@ -13,6 +14,8 @@ namespace lockstep::verify {
 namespace {
 
 using Axes = std::array<int64_t, 4>;
+
+constexpr int64_t kMaxPool = INT32_MAX;  // entries of a table are 32 bits
 
 struct Pool {
   const char* name;
@@ -56,7 +59,64 @@ Status CheckShared(const AttentionForwardCase& c) {
   return {};
 }
 
+// After "pool=".
+Status ParsePool(Scanner& in, PagedKeys* page) {
+  const size_t start = in.position();
+  ASSIGN_OR_RETURN(page->pool, in.Int());
+  if (page->pool < 1 || page->pool > kMaxPool) {
+    return in.ErrorAt(start, "a pool of " + std::to_string(page->pool) +
+                                 " pages is out of range; want 1.." +
+                                 std::to_string(kMaxPool));
+  }
+  if (!in.Accept(':') || !in.AcceptWord("file") || !in.Accept(':')) {
+    return in.Error("expected pool=PAGES:file:PATH, found " + Quote(in.Rest()));
+  }
+  return ScanPinned(in, "pool=PAGES:file:", "", &page->path, &page->digest);
+}
+
 }  // namespace
+
+Result<PagedKeys> ParsePages(Scanner& in) {
+  PagedKeys page;
+  if (in.AcceptWord("none")) return page;
+  const size_t start = in.position();
+  ASSIGN_OR_RETURN(page.size, in.Int());
+  if (page.size < 1 || page.size > kMaxPageSize) {
+    return in.ErrorAt(start, "a page of " + std::to_string(page.size) +
+                                 " keys is out of range; want 1.." +
+                                 std::to_string(kMaxPageSize));
+  }
+  bool more = in.Accept(':');
+  page.nhd = more && in.AcceptWord("nhd");
+  if (page.nhd || (more && in.AcceptWord("hnd"))) more = in.Accept(':');
+  if (!more) return page;
+  const bool pool = in.AcceptWord("pool");
+  if ((!pool && !in.AcceptWord("share")) || !in.Accept('=')) {
+    return in.Error("expected hnd, nhd, share=PAGES or pool=PAGES, found " +
+                    Quote(in.Rest()));
+  }
+  if (pool) {
+    RETURN_IF_ERROR(ParsePool(in, &page));
+  } else {
+    ASSIGN_OR_RETURN(page.shared, in.Count());
+  }
+  return page;
+}
+
+std::string FormatPages(const PagedKeys& page) {
+  if (!page.any()) return "none";
+  const std::string text =
+      std::to_string(page.size) + (page.nhd ? ":nhd" : "") +
+      (page.shared > 0 ? ":share=" + std::to_string(page.shared) : "");
+  if (!page.from_file()) return text;
+  return text + ":pool=" + std::to_string(page.pool) +
+         ":file:" + FormatPinned(page.path, page.digest);
+}
+
+int64_t TableWidth(const AttentionForwardProblem& problem,
+                   const PagedKeys& page) {
+  return (problem.kv_len + page.size - 1) / page.size;
+}
 
 int64_t PagesOfRow(const AttentionForwardProblem& problem,
                    const AttentionForwardInputs& inputs, const PagedKeys& page,
@@ -66,6 +126,7 @@ int64_t PagesOfRow(const AttentionForwardProblem& problem,
 
 int64_t PoolPages(const AttentionForwardProblem& problem,
                   const AttentionForwardInputs& inputs, const PagedKeys& page) {
+  if (page.from_file()) return page.pool;
   int64_t pages = kUnusedPages + page.shared;
   for (int64_t b = 0; b < problem.batch; ++b) {
     pages += PagesOfRow(problem, inputs, page, b) - page.shared;

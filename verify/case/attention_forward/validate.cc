@@ -360,7 +360,7 @@ bool AttentionForwardNamesFiles(const Case& c) {
   const auto is_file = [](const auto& x) {
     return x.kind == std::remove_cvref_t<decltype(x)>::Kind::kFile;
   };
-  return is_file(a.q_seg) || is_file(a.kv_seg) ||
+  return is_file(a.q_seg) || is_file(a.kv_seg) || a.page.from_file() ||
          std::any_of(a.dense.begin(), a.dense.end(),
                      [](const DenseSource& s) { return s.from_file(); }) ||
          CountFiles(a) > 0;

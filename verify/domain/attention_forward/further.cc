@@ -98,7 +98,7 @@ bool TakesFiles(const AttentionForwardCase& a) {
   return std::any_of(a.fill.begin(), a.fill.end(), FromFile) ||
          std::any_of(a.dense.begin(), a.dense.end(),
                      [](const DenseSource& s) { return s.from_file(); }) ||
-         a.q_seg.kind == Segments::Kind::kFile ||
+         a.page.from_file() || a.q_seg.kind == Segments::Kind::kFile ||
          a.kv_seg.kind == Segments::Kind::kFile;
 }
 

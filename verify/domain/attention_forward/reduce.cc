@@ -183,7 +183,7 @@ class AttentionReducer : SequenceReducer<&AttentionPart> {
       if (a->page.any()) a->strides.k = a->strides.v = std::nullopt;
       a->page = {};
     });
-    Try([](AttentionForwardCase* a) { a->page.shared = 0; });
+    Try([](AttentionForwardCase* a) { a->page = a->page.Drawn(); });
     Try([](AttentionForwardCase* a) { a->page.nhd = false; });
     for (const int64_t n : Below(a_.page.size, 1)) {
       Try([n](AttentionForwardCase* a) {

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "verify/base/compare.h"
 #include "verify/base/digest.h"
+#include "verify/case/attention_forward/pages.h"
 #include "verify/inputs/attention_forward.h"
 #include "verify/inputs/attention_forward/lists.h"
 
@@ -55,6 +57,13 @@ std::string AttentionForwardData::InputDigest() const {
     lines += DigestLine("indices", indices.shape,
                         DigestBytes(indices.keys.data(),
                                     indices.keys.size() * sizeof(int32_t)));
+  }
+  if (pages && !pages->given.empty()) {
+    const std::vector<int32_t>& table = pages->given;
+    lines +=
+        DigestLine("page_table",
+                   std::array{problem.batch, TableWidth(problem, pages->how)},
+                   DigestBytes(table.data(), table.size() * sizeof(int32_t)));
   }
   for (int64_t b = 0; b < problem.batch; ++b) {
     lines += "valid " + std::to_string(inputs.ValidQ(problem, b)) + " " +

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -37,10 +39,27 @@ int32_t Behind(const PageSpec& spec, int64_t pages, size_t at) {
   return large[at % std::size(large)];
 }
 
+// The table of a file, as it is, or with its pages elsewhere.
+std::vector<int32_t> GivenTable(const AttentionForwardData& data, int64_t pages,
+                                int64_t width) {
+  const PageSpec& spec = *data.pages;
+  std::vector<int32_t> table = spec.given;
+  if (!spec.large_entries) return table;
+  const std::vector<int32_t> order = Shuffled(pages, spec.seed);
+  for (size_t at = 0; at < table.size(); ++at) {
+    const auto [b, n] = std::div(static_cast<int64_t>(at), width);
+    const bool used = n < PagesOfRow(data.problem, data.inputs, spec.how, b);
+    table[at] =
+        used ? order[static_cast<size_t>(table[at])] : Behind(spec, pages, at);
+  }
+  return table;
+}
+
 std::vector<int32_t> MakeTable(const AttentionForwardData& data, int64_t pages,
                                int64_t width) {
   const AttentionForwardProblem& p = data.problem;
   const PageSpec& spec = *data.pages;
+  if (!spec.given.empty()) return GivenTable(data, pages, width);
   const std::vector<int32_t> order = Shuffled(pages, spec.seed);
   std::vector<int32_t> table(static_cast<size_t>(p.batch * width));
   auto next = static_cast<size_t>(spec.how.shared);
@@ -112,7 +131,68 @@ NamedTensor NamePool(const char* name, const LaneView& pool, bool nhd) {
   return named;
 }
 
+// Calls visit(b, j, first): key j of row b lies in a slot that an earlier row
+// has too, and `first` is the first row that has it.
+template <class Visit>
+void ForSharedKeys(const AttentionForwardData& data, const Visit& visit) {
+  if (!data.pages || !data.pages->shared) return;
+  const AttentionForwardProblem& p = data.problem;
+  const PagedKeys& how = data.pages->how;
+  const int64_t width = TableWidth(p, how);
+  const auto place = [&](int64_t b, int64_t j) {
+    const auto at = static_cast<size_t>(b * width + j / how.size);
+    const bool given = !data.pages->given.empty();
+    // The first pages of each row, or the numbers of a file.
+    const int64_t page = given ? data.pages->given[at] : j / how.size;
+    return page * how.size + j % how.size;
+  };
+  std::map<int64_t, int64_t> first;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    int64_t keys = data.inputs.ValidKv(p, b);
+    if (how.shared > 0) keys = how.shared * how.size;
+    for (int64_t j = 0; j < keys; ++j) {
+      const auto [row, is_new] = first.try_emplace(place(b, j), b);
+      if (!is_new) visit(b, j, row->second);
+    }
+  }
+}
+
 }  // namespace
+
+void ShareKeys(AttentionForwardData* data) {
+  for (const LaneTensor* tensor : {&data->k, &data->v}) {
+    const auto& [pages, heads, keys, channels] = tensor->view.shape;
+    ForSharedKeys(*data, [&](int64_t b, int64_t j, int64_t first) {
+      for (int64_t h = 0; h < heads; ++h) {
+        for (int64_t c = 0; c < channels; ++c) {
+          SetElement(tensor->view, {b, h, j, c},
+                     ElementBits(tensor->const_view(), {first, h, j, c}));
+        }
+      }
+    });
+  }
+}
+
+Status CheckSharedKeys(const AttentionForwardData& data) {
+  Status status;
+  for (const LaneView& view : {data.inputs.k, data.inputs.v}) {
+    ForSharedKeys(data, [&](int64_t b, int64_t j, int64_t first) {
+      for (int64_t h = 0; status.ok() && h < view.shape[1]; ++h) {
+        for (int64_t c = 0; status.ok() && c < view.shape[3]; ++c) {
+          if (ElementBits(view, {b, h, j, c}) ==
+              ElementBits(view, {first, h, j, c})) {
+            continue;
+          }
+          status = Status::Error("page: rows " + std::to_string(first) +
+                                 " and " + std::to_string(b) +
+                                 " share the page of key " + std::to_string(j) +
+                                 ", and fill gives it other elements in each");
+        }
+      }
+    });
+  }
+  return status;
+}
 
 KeyPages KeyPool::view() const {
   const auto rows = static_cast<int64_t>(table.size()) / width;
@@ -131,7 +211,7 @@ Result<KeyPool> MakeKeyPool(const AttentionForwardData& data) {
   const PageSpec& spec = *data.pages;
   const AttentionForwardInputs& in = data.inputs;
   KeyPool pool;
-  pool.width = (data.problem.kv_len + spec.how.size - 1) / spec.how.size;
+  pool.width = TableWidth(data.problem, spec.how);
   const int64_t pages = PoolPages(data.problem, in, spec.how);
   pool.table = MakeTable(data, pages, pool.width);
   ASSIGN_OR_RETURN(pool.k, FillPool(data, in.k, pages, spec.k_strides,

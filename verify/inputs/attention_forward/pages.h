@@ -33,6 +33,15 @@ struct KeyPool {
 //   Requires: data.pages.
 Result<KeyPool> MakeKeyPool(const AttentionForwardData& data);
 
+// Gives each key in a page that rows share the elements that it has in the
+// first row with that page. With v in k both are written. Nothing without
+// pages.
+void ShareKeys(AttentionForwardData* data);
+
+// Whether rows that share a page have the same keys and values in it, by bits.
+// Error: the first slot where two differ.
+Status CheckSharedKeys(const AttentionForwardData& data);
+
 // k_pages, v_pages, page_table and kv_len in place of k and v, and the scalars
 // page_size and page_order: docs/wire.md. Refers to the pool, that of the data.
 void HandOverPages(const AttentionForwardData& data, const KeyPool& pool,

@@ -202,7 +202,10 @@ class AttentionPicker {
     if (to_.valid_kv.empty()) to_.valid_kv = {p.kv_len};
     to_.strides = {};
     // Rows that are cut no longer begin with the same pages.
-    if (!WholeLength() || pick_.padding > 0 || p.batch < 2) to_.page.shared = 0;
+    if (!WholeLength() || pick_.padding > 0 || p.batch < 2 ||
+        to_.page.from_file()) {
+      to_.page = to_.page.Drawn();
+    }
     PickPrefixes(pick_.rows, &to_.mask);
     const std::map<int64_t, MaskExpr> masks = std::move(to_.head_mask);
     to_.head_mask.clear();
@@ -256,6 +259,8 @@ class AttentionPicker {
     data_.pages = from_.pages;
     if (!data_.pages) return;
     data_.pages->how = to_.page;
+    data_.pages->given.clear();
+    data_.pages->shared = to_.page.shared > 0;
     data_.pages->k_strides = data_.pages->v_strides = std::nullopt;
   }
 

@@ -87,7 +87,7 @@ Law AttentionLaws::Of(const char* name, AttentionForwardData data,
 
 bool AttentionLaws::HasNeighbours() const {
   const AttentionForwardProblem& p = data_.problem;
-  const bool shared = data_.pages && data_.pages->how.shared > 0;
+  const bool shared = data_.pages && data_.pages->shared;
   return p.batch * p.kv_heads > 1 && Owned(data_) && !shared;
 }
 

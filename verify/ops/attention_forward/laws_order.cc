@@ -1,5 +1,7 @@
 // Laws of order: batch rows and heads in another one.
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -93,6 +95,11 @@ Result<AttentionForwardData> TurnRows(const AttentionForwardData& from) {
   };
   turn(from.inputs.valid_q, &data->inputs.valid_q);
   turn(from.inputs.valid_kv, &data->inputs.valid_kv);
+  if (data->pages && !data->pages->given.empty()) {
+    std::vector<int32_t>& table = data->pages->given;
+    std::rotate(table.begin(), table.begin() + std::ssize(table) / p.batch,
+                table.end());
+  }
   for (int64_t b = 0; p.segments && b < p.batch; ++b) {
     for (int64_t i = 0; i < p.q_len; ++i) {
       Ids(data->q_seg, from.inputs.q_seg)(b, i) = from.inputs.q_seg(row(b), i);

@@ -299,7 +299,7 @@ std::vector<Case> AttentionForwardTrial::ProbeCases(
     auto& attention = changed.Get<AttentionForwardCase>();
     auto& fill = attention.fill;
     fill.clear();
-    attention.page.shared = 0;  // a probe's batch rows all differ
+    attention.page = attention.page.Drawn();  // its batch rows all differ
     // Scales of 1 leave its numbers what they are.
     for (ScaleSpec* spec :
          {&attention.k_scale, &attention.v_scale, &attention.q_scale}) {
