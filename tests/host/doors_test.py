@@ -15,7 +15,7 @@ from files_test import SMALL, CallsTest  # noqa: E402
 from program import events, run  # noqa: E402
 
 # A key of 8192 is smaller than a rounding of its neighbours.
-LONG = "attention_forward hq=2 sq=16 skv=8192 d=64 lane=bf16 mask=causal align=br"
+LONG = "attention_forward hq=2 sq=4 skv=8192 d=16 lane=bf16 mask=causal align=br"
 
 
 class DoorsTest(CallsTest):
