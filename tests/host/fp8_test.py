@@ -58,6 +58,14 @@ class Fp8Test(encoding_kernels.TestCase):
         self.assertIn("the case has kvlane, and example-attention does not say that it wants",
                       done.out)
 
+    def test_a_kernel_of_fp8_alone_may_raise_an_exception_for_other_keys(self):
+        # The law `encoding` asks for the same numbers in f32.
+        refusal = ('    if "kvlane" not in call.scalars:\n'
+                   '        raise lockstep.Unsupported("keys that are not in fp8")\n')
+        text = encoding_kernels.example("numpy_fp8.py")
+        self.assertEqual(text.count(refusal), 1)
+        self.passes(self.written("raises", text.replace(refusal, "")), NONE)
+
     def test_other_keys_may_be_refused(self):
         done = self.judged(KERNEL, PLAIN)
         self.assertIn("keys that are not in fp8", done.out)

@@ -174,11 +174,15 @@ LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
       RunGuarded(*request.candidate, asked, *call.trial,
                  request.candidate->traits().fixed, kSecondPoison, outputs);
   ++result->runs;
+  *outcome = run.outcome;
+  using State = RunOutcome::State;
+  const bool raised = run.outcome.state == State::kError &&
+                      run.outcome.check == "exception" && run.guards_intact &&
+                      run.inputs_unchanged;
+  if (call.may_raise && raised) return LawAnswer::kRefused;
   const std::vector<Finding> broken = GuardFindings(run, "");
   result->findings.insert(result->findings.end(), broken.begin(), broken.end());
   if (!broken.empty()) return LawAnswer::kBroken;
-  *outcome = run.outcome;
-  using State = RunOutcome::State;
   switch (run.outcome.state) {
     case State::kRan:
       return LawAnswer::kAnswered;

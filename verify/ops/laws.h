@@ -44,6 +44,9 @@ struct LawCall {
   std::function<void(const OutputSet& before)> take;
   // What that is, by name.
   std::vector<TakenInput> taken{};
+  // An exception of the kernel is a refusal: it is asked in another form than
+  // the case's own.
+  bool may_raise = false;
 };
 
 // `kept` of a call on the same inputs: all lines.
