@@ -108,6 +108,65 @@ TEST(AttentionVarlen, HasTheBitsOfPaddedRows) {
   EXPECT_GT(empty, test::Volume(50));
 }
 
+// Tiles that a batch of such rows visits, and how many of them lie in place.
+struct Visits {
+  int64_t all = 0, in_place = 0;
+};
+
+Visits RunDocuments(const std::string& target,
+                    const std::vector<int64_t>& lengths, uint32_t seed) {
+  std::mt19937 rng(seed);
+  Instance instance = test::RandomInstance(rng);
+  AttentionForwardProblem& p = instance.problem;
+  p.batch = std::ssize(lengths);
+  p.q_len = p.kv_len = *std::max_element(lengths.begin(), lengths.end());
+  p.q_heads = p.kv_heads = 2;
+  p.head_dim = Draw(rng, 1, 40);
+  p.value_dim = Draw(rng, 1, 40);
+  p.split = 1;
+  p.masks = {MaskExpr{}};
+  if (seed % 2 == 0) p.masks[0].kind = MaskExpr::Kind::kCausal;
+  p.align = {};
+  instance.dense.clear();
+  instance.Fill(rng);
+  instance.valid_q = instance.valid_kv = lengths;
+  Caps caps;
+  caps.target = target;
+  const std::vector<uint32_t> expected = instance.RunReference();
+  AttentionForwardExecution execution;
+  EXPECT_EQ(expected, RunVarlen(instance, caps, expected, &execution))
+      << target << ", seed " << seed;
+  return {execution.tiles_full + execution.tiles_partial,
+          execution.tiles_in_place};
+}
+
+// Documents that fill a vector of rows are packed. Shorter ones lie in place,
+// and so do those of a batch in which few are long. All have the same bits.
+TEST(AttentionVarlen, DocumentsThatFillAVectorArePacked) {
+  int64_t kept_in_place = 0, targets = 0;
+  for (const std::string& target : test::RunnableTargets()) {
+    const bool wide = target.starts_with("AVX3");
+    if (!wide && target != "AVX2") continue;
+    ++targets;
+    const int64_t n = wide ? 16 : 8;
+    for (uint32_t seed = 0; seed < 24; ++seed) {
+      for (const std::vector<int64_t>& packed :
+           {std::vector<int64_t>{n, n, n}, {n - 4, n, 0, n, n, n, n}}) {
+        const Visits visits = RunDocuments(target, packed, seed);
+        EXPECT_GT(visits.all, 0);
+        EXPECT_EQ(visits.in_place, 0) << target << ", seed " << seed;
+      }
+      int64_t in_place = 0;
+      for (const std::vector<int64_t>& kept :
+           {std::vector<int64_t>{n / 2, n / 2}, {n, 1, 1, 2}}) {
+        in_place += RunDocuments(target, kept, seed).in_place;
+      }
+      kept_in_place += in_place > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(kept_in_place, 8 * targets);
+}
+
 // The dot instruction, and every order of sums.
 TEST(AttentionVarlen, HasTheBitsOfEveryOrder) {
   for (uint32_t seed = 0; seed < test::Volume(40); ++seed) {
