@@ -119,6 +119,7 @@ MUTANTS = (
     ("vacuous_is_pass", J, "if (vacuous.empty() ||", "if (true ||"),
     ("undeclared_is_judged", J, "if (why.empty()) return true;",
      "if (true) return true;"),
+    ("ranges_not_looked_at", O, "inside &= set.Contains(value);", "inside |= set.Contains(value);"),
     ("rules_turned", R, "passes[r]});", "!passes[r]});"),
 )
 
