@@ -13,6 +13,7 @@ option(LOCKSTEP_UNITY "Compile the files of a target in batches"
        ${PROJECT_IS_TOP_LEVEL})
 # For whoever changes one file again and again: that links its library, and no program.
 option(LOCKSTEP_SHARED "Build the libraries shared, for use in the build folder alone" OFF)
+set(CMAKE_LINK_DEPENDS_NO_SHARED "${LOCKSTEP_SHARED}")
 # For sanitizer builds: the same vector code once instead of once per target.
 option(LOCKSTEP_ONE_TARGET "Compile a single SIMD target (AVX2)" OFF)
 

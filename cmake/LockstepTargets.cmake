@@ -76,9 +76,8 @@ endfunction()
 
 # What every library, program and test of the project has in common.
 function(_lockstep_common_settings name)
-  set_target_properties(
-    ${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
-                       LINK_DEPENDS_NO_SHARED "${LOCKSTEP_SHARED}")
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
+                                           POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PRIVATE lockstep_warnings)
   _lockstep_is_optimized(${name} optimized)
   if(NOT optimized)
@@ -179,6 +178,8 @@ function(lockstep_add_library name)
     endif()
     add_library(${target} ${kind} ${arg_UNPARSED_ARGUMENTS})
     _lockstep_common_settings(${target})
+    # Objects are the same, shared or not.
+    set_target_properties(${target} PROPERTIES DEFINE_SYMBOL "")
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
     if(name IN_LIST _f32_rooms)
