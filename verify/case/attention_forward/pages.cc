@@ -23,10 +23,17 @@ struct Pool {
   Axes strides;
 };
 
-std::array<Pool, 2> PoolsOf(const AttentionForwardCase& c) {
+// Of k and of v: [pages, kv heads, keys of a page, channels].
+std::array<Axes, 2> PoolShapesOf(const AttentionForwardCase& c) {
   const int64_t pages = PoolPages(ToProblem(c), InputShapes(c), c.page);
-  const Axes k = {pages, c.kv_heads, c.page.size, c.head_dim};
-  const Axes v = {pages, c.kv_heads, c.page.size, c.value_dim};
+  return {{{pages, c.kv_heads, c.page.size, c.head_dim},
+           {pages, c.kv_heads, c.page.size, c.value_dim}}};
+}
+
+// Requires: the shapes have passed checks::CheckTensorSize, or products of
+// their axes overflow.
+std::array<Pool, 2> PoolsOf(const AttentionForwardCase& c) {
+  const auto [k, v] = PoolShapesOf(c);
   const Axes k_strides = PoolStrides(c.page, k, c.strides.k);
   return {{{"k", k, k_strides},
            {"v", v,
@@ -143,6 +150,9 @@ Axes PoolStrides(const PagedKeys& page, const Axes& shape,
 Status CheckPages(const AttentionForwardCase& c) {
   if (!c.page.any()) return {};
   RETURN_IF_ERROR(CheckShared(c));
+  const auto [k, v] = PoolShapesOf(c);
+  RETURN_IF_ERROR(checks::CheckTensorSize("pool of k", k));
+  RETURN_IF_ERROR(checks::CheckTensorSize("pool of v", v));
   for (const Pool& pool : PoolsOf(c)) {
     const std::string name = std::string("strides of the pool of ") + pool.name;
     if (pool.strides[3] != 1) {
@@ -150,8 +160,6 @@ Status CheckPages(const AttentionForwardCase& c) {
                            std::to_string(pool.strides[3]) +
                            " elements apart; want 1");
     }
-    RETURN_IF_ERROR(checks::CheckTensorSize(
-        ("pool of " + std::string(pool.name)).c_str(), pool.shape));
     RETURN_IF_ERROR(
         checks::CheckNoOverlap(name.c_str(), pool.shape, pool.strides));
     if (ElementSpan(pool.shape, pool.strides) > kMaxTensorBytes / 4) {
