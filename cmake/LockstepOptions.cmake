@@ -11,7 +11,7 @@ option(LOCKSTEP_CCACHE "Compile through ccache if it is there"
 option(LOCKSTEP_PRECOMPILE "Parse the standard headers once" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_UNITY "Compile the files of a target in batches"
        ${PROJECT_IS_TOP_LEVEL})
-# For whoever changes one file again and again: that links its library, and no program.
+# A change in one source file then links one library, and no program.
 option(LOCKSTEP_SHARED "Build the libraries shared, for use in the build folder alone" OFF)
 set(CMAKE_LINK_DEPENDS_NO_SHARED "${LOCKSTEP_SHARED}")
 # For sanitizer builds: the same vector code once instead of once per target.

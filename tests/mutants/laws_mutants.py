@@ -44,6 +44,8 @@ MUTANTS = (
     ("fp8_stays", P, "if (plain) RETURN_IF_ERROR(TakePlainNumbers(&data));", ""),
     ("plain_values_lack_their_scale", N, "Take(from.v, p.lane,",
      "Take(data->inputs.v, p.lane,"),
+    ("exceptions_refuse_nothing", L, "if (may_be_refused && raised)",
+     "if (may_be_refused && raised && run.outcome.message.empty())"),
     ("views_of_the_first", C, "to->view.data = to->buffer.data();", ""),
     ("no_difference_counts", L, "if (comparison.Passed()) continue;",
      "continue;"),

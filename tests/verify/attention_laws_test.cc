@@ -55,9 +55,32 @@ class DependsOnAll final : public Candidate {
   std::string first_;
 };
 
+// Right, but it raises an exception where a law asks in another encoding.
+class RaisesForOthers final : public Candidate {
+ public:
+  RaisesForOthers() : Candidate({.backend = "optimized"}) {}
+  std::string Spec(const Variation&) const override { return "raises"; }
+  Status Prepare(const CaseRequest&) override { return {}; }
+  std::vector<Variation> Variations(const Trial&) const override { return {}; }
+  RunOutcome Run(const CaseRequest& request, const Trial& trial,
+                 const Variation& how, const OutputSet& outputs,
+                 Execution* execution) override {
+    if (request.law != "encoding") {
+      return trial.kernels().RunOptimized(how, outputs, execution);
+    }
+    RunOutcome raised;
+    raised.state = RunOutcome::State::kError;
+    raised.check = "exception";
+    raised.message = "KeyError: 'page_table'";
+    return raised;
+  }
+};
+
 struct Judged {
   std::set<std::string> ran;
   std::set<std::string> broken;
+  std::set<std::string> refused;
+  size_t findings = 0;
 };
 
 // Every law of the case, each with several draws, without any truth.
@@ -92,6 +115,8 @@ Judged JudgeAll(Candidate& candidate, const std::string& line,
     laws.salt = salt;
     laws.most = 1;
     JudgeLaws(laws, &result);
+    judged.refused.insert(result.refused.begin(), result.refused.end());
+    judged.findings += result.findings.size();
     for (const Check& check : result.checks) {
       if (check.name.rfind("law_", 0) != 0) continue;
       judged.ran.insert(check.name.substr(4));
@@ -138,6 +163,21 @@ TEST(AttentionLaws, OfFp8HoldForCorrectKernels) {
                   "qlane=e5m2 qscale=tensor:0.25 mask=causal align=br seed=4");
     EXPECT_TRUE(judged.ran.contains("encoding")) << spec;
     EXPECT_TRUE(judged.broken.empty()) << spec << *judged.broken.begin();
+  }
+}
+
+// Of a forward pass, of gradients and of scans.
+TEST(AttentionLaws, AnExceptionInAnotherEncodingIsARefusal) {
+  for (const char* line :
+       {"attention_forward b=2 sq=1 skv=9 d=4 page=4 valid_kv=9,5",
+        "attention_forward sq=3 skv=4 d=4 kvlane=e4m3",
+        "attention_backward b=2 sq=4 skv=4 d=4 layout=varlen valid_q=4,3 "
+        "valid_kv=4,3",
+        "mamba3_scan t=6 h=1 n=4 p=4 cu=0,2,6"}) {
+    RaisesForOthers candidate;
+    const Judged judged = JudgeAll(candidate, line);
+    EXPECT_TRUE(judged.refused.contains("law_encoding")) << line;
+    EXPECT_EQ(judged.findings, 0u) << line;
   }
 }
 

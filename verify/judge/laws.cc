@@ -59,7 +59,8 @@ class LawJudge {
   // Whether it was answered; none: something broke.
   std::optional<bool> RunCall(const LawCall& call, const OutputSet& outputs) {
     RunOutcome outcome;
-    switch (AskLaw(request_, law_.name, call, outputs, &outcome, result_)) {
+    switch (AskLaw(request_, law_.name, call, law_.may_be_refused, outputs,
+                   &outcome, result_)) {
       case LawAnswer::kAnswered:
         return true;
       case LawAnswer::kBroken:
@@ -165,8 +166,9 @@ bool TakesWhatLacks(const Law& law, const NumericProfile* profile) {
 }  // namespace
 
 LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
-                 const LawCall& call, const OutputSet& outputs,
-                 RunOutcome* outcome, CaseResult* result) {
+                 const LawCall& call, bool may_be_refused,
+                 const OutputSet& outputs, RunOutcome* outcome,
+                 CaseResult* result) {
   CaseRequest asked = *request.request;
   asked.law = law;
   asked.taken = call.taken;
@@ -179,7 +181,7 @@ LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
   const bool raised = run.outcome.state == State::kError &&
                       run.outcome.check == "exception" && run.guards_intact &&
                       run.inputs_unchanged;
-  if (call.may_raise && raised) return LawAnswer::kRefused;
+  if (may_be_refused && raised) return LawAnswer::kRefused;
   const std::vector<Finding> broken = GuardFindings(run, "");
   result->findings.insert(result->findings.end(), broken.begin(), broken.end());
   if (!broken.empty()) return LawAnswer::kBroken;

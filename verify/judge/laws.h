@@ -42,9 +42,11 @@ enum class LawAnswer : uint8_t {
   kBroken,   // findings say how
 };
 // One call of the law, its outputs poisoned. Adds to runs and findings.
+// `may_be_refused`: an exception is a refusal, as in the law.
 LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
-                 const LawCall& call, const OutputSet& outputs,
-                 RunOutcome* outcome, CaseResult* result);
+                 const LawCall& call, bool may_be_refused,
+                 const OutputSet& outputs, RunOutcome* outcome,
+                 CaseResult* result);
 
 // Runs the candidate on the calls of the trial's laws. Adds to checks
 // ("law_NAME"), runs and findings. A law that does not hold for the inputs adds

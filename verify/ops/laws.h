@@ -44,9 +44,6 @@ struct LawCall {
   std::function<void(const OutputSet& before)> take;
   // What that is, by name.
   std::vector<TakenInput> taken{};
-  // An exception of the kernel is a refusal: it is asked in another form than
-  // the case's own.
-  bool may_raise = false;
 };
 
 // `kept` of a call on the same inputs: all lines.
@@ -69,7 +66,8 @@ struct Law {
   std::vector<int> exponents;
   // Per output: +0 and -0 are one. None: of no output.
   std::vector<bool> zeros_alike;
-  // What it asks in another form that a kernel need not take.
+  // What it asks in another form that a kernel need not take. An exception in
+  // that form is a refusal, too.
   bool may_be_refused = false;
   std::vector<LawCall> calls;  // none: it does not hold for these inputs
 };

@@ -13,7 +13,8 @@ namespace lockstep::verify {
 namespace {
 
 constexpr size_t kWeights = 256;
-// Of a weight before it is rounded: an exp, and the product with the scale.
+// Relative error of a weight before it is rounded: of exp, and of the product
+// with the scale.
 constexpr double kE4m3Margin = 0x1p-12;
 // Powers of two, the largest number of e4m3, that of its variant without
 // infinities, and their halves.
@@ -41,8 +42,8 @@ bool IsNearE4m3Border(double x, double scale) {
          RoundedToE4m3(x * (1 + kE4m3Margin), scale);
 }
 
-// Whether o is the share of every weight that is far from a border, and there
-// are many of them.
+// Whether the model gives o for every weight that is far from a border. At
+// least a quarter of the weights must be.
 bool E4m3Explains(const E4m3Weights& model, const AttentionKernel& kernel,
                   const std::vector<float>& distances, const Rows& o) {
   size_t told = 0;

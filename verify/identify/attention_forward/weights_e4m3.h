@@ -15,8 +15,9 @@ struct E4m3Weights {
   LFrom l_from = LFrom::kUnrounded;
 };
 
-// The one that explains all weights of a question of its own, of several the
-// least scale, which allows most; none: no one does, or there is no answer.
+// Asks for 256 weights, and returns how they were rounded if they lie on the
+// grid of e4m3. Where several scales explain them, the least is taken, as it
+// allows most. None: no scale explains them, or there is no answer.
 std::optional<E4m3Weights> FindE4m3Weights(AttentionKernel* kernel);
 
 // Reports them: a careful author of 16-bit tensors would not choose them.

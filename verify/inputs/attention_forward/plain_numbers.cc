@@ -14,9 +14,9 @@
 namespace lockstep::verify {
 namespace {
 
-// Weights that differ by a factor up to e^30 have 24 bits, so that the last bit
-// of a weighted value of fp8 is above 2^-83 of the largest weight. Times a
-// scale of 2^-16, and divided by the sum of 2^17 weights, it is above 2^-117.
+// Weights differ by a factor of at most e^30 and have 24 bits. So the last bit
+// of a weight times a value of fp8 is above 2^-83 of the largest weight. Times
+// a scale of 2^-16, and divided by 2^17 weights, it is above 2^-117.
 constexpr double kMostSpread = 30;
 constexpr int kValueScale = 16;
 // f32's last bit; sums and constants stay below 2^kMost, and constants above
@@ -24,7 +24,8 @@ constexpr int kValueScale = 16;
 constexpr int kLastBit = -149;
 constexpr int kMost = 120;
 
-// Exponents of scales, and of 1: a step of the op may come before or after.
+// The range of the exponents of scales. It holds 0, since a kernel may take a
+// step before a scale is multiplied in, or after.
 struct Exponents {
   int least = 0, most = 0;
   bool powers = true;  // of two

@@ -159,7 +159,8 @@ bool ShardJudge::AskOne(const Shards& shards, size_t n, OutputSet* before,
       call.trial->Allocate(laws_.candidate->traits().fixed.shift);
   if (!outputs.ok()) return Self(outputs.message());
   RunOutcome outcome;
-  switch (AskLaw(laws_, kLaw, call, outputs.value(), &outcome, &result_)) {
+  switch (
+      AskLaw(laws_, kLaw, call, false, outputs.value(), &outcome, &result_)) {
     case LawAnswer::kAnswered:
       break;
     case LawAnswer::kBroken:
@@ -260,7 +261,8 @@ std::optional<OutputSet> ShardJudge::Answer(const LawCall& call) {
       call.trial->Allocate(candidate_.traits().fixed.shift);
   if (!outputs.ok()) return Self(outputs.message()), std::nullopt;
   RunOutcome outcome;
-  switch (AskLaw(laws_, kLaw, call, outputs.value(), &outcome, &result_)) {
+  switch (
+      AskLaw(laws_, kLaw, call, false, outputs.value(), &outcome, &result_)) {
     case LawAnswer::kAnswered:
       return std::move(outputs.value());
     case LawAnswer::kBroken:

@@ -45,7 +45,6 @@ Result<Law> AttentionLaws::Encoding() const {
       {std::make_unique<AttentionForwardTrial>(together, std::move(data)),
        {kept, kept},
        nullptr});
-  law.calls.back().may_raise = true;
   return law;
 }
 
