@@ -21,10 +21,14 @@ def build(folder, source, *flags, text=None, name=None):
         source = os.path.join(folder, stem + suffix)
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
-    target = os.path.join(folder, stem + ".so")
-    subprocess.run([*COMMANDS[suffix], "-Wall", "-Wextra", "-Werror", "-fPIC",
-                    "-shared", "-I", INCLUDE, "-I", program.SOURCE, *flags, source, "-o", target,
-                    "-lm"], cwd=folder, check=True)
+    return compile_to(os.path.join(folder, stem + ".so"), source, *flags)
+
+
+def compile_to(target, source, *flags):
+    command = COMMANDS[os.path.splitext(source)[1]]
+    subprocess.run([*command, "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-I", INCLUDE,
+                    "-I", program.SOURCE, *flags, source, "-o", target, "-lm"],
+                   cwd=os.path.dirname(target), check=True)
     return target
 
 
