@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import struct
 import unittest
 
@@ -65,6 +66,38 @@ class Ids(program.TestCase):
         self.assertIn("each cell 32 x 32 tokens\n", done.out)
         self.assertIn("with --out FILE.safetensors padding gets ids that match nothing\n",
                       done.out)
+
+    # Each cell by all of its pairs; a million ids were looked up pair by pair once.
+    def test_the_picture_of_any_ids(self):
+        draw = random.Random(7)
+        for tokens, kinds, pad in ((70, 3, None), (33, 40, 2), (100, 1, None), (64, 9, 0)):
+            row = [draw.randrange(kinds) for _ in range(tokens)]
+            step = -(-tokens // 32)
+            cells = [row[n:n + step] for n in range(0, tokens, step)]
+            wanted = []
+            for a in cells:
+                seen = [sum(x == y != pad for x in a for y in b) for b in cells]
+                wanted.append("".join("." if n == 0 else "#" if n == len(a) * len(b) else "+"
+                                      for n, b in zip(seen, cells)))
+            done = run("ids", self.npy("a.npy", row), *(["--pad", str(pad)] if pad is not None
+                                                        else []))
+            self.assertIn("\n       " + "\n       ".join(wanted) + "\n", done.out)
+            self.assertIn(f" {len(set(row) - {pad})} document", done.out)
+
+    def test_a_million_ids(self):
+        ids = list(range(1 << 19))
+        done = run("ids", self.npy("a.npy", ids + ids))
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn(" 524288 documents: id 0 has 1 token, ", done.out)
+        self.assertIn("       id 11 comes back: tokens 11, 524299 are one document\n"
+                      "       524276 more ids come back\n", done.out)
+        self.assertIn("\n       " + ("#" + "." * 15) * 2 + "\n", done.out.replace("+", "#"))
+
+    # More than a case may have is not read.
+    def test_a_file_beyond_all_cases(self):
+        path = self.npy("a.npy", [0])
+        os.truncate(path, 1 << 40)
+        self.assertUsage(run("ids", path), "a.npy: has 1099511627776 bytes; the most is 536870912")
 
     def test_what_is_refused(self):
         path = self.npy("a.npy", PACKED)

@@ -13,6 +13,9 @@
 namespace lockstep::verify::cli {
 namespace {
 
+// As many ids of 64 bits as a case may have tokens (docs/cases.md, Limits).
+constexpr int64_t kMaxIdsFile = int64_t{8} << 26;
+
 struct IdsArguments {
   std::string file;
   std::string pad;
@@ -52,7 +55,7 @@ int RunIds(const IdsArguments& a) {
     const Status writable = CheckDeliverables({{"--out", a.out}}, {a.file});
     if (!writable.ok()) return Fail(writable.message());
   }
-  const Result<SafetensorsFile> file = ReadTensors(a.file, kMaxSafetensorsFile);
+  const Result<SafetensorsFile> file = ReadTensors(a.file, kMaxIdsFile);
   if (!file.ok()) return Fail(file.message());
   const Result<IdRows> ids = ReadIdRows(file.value(), pad.value());
   if (!ids.ok()) return Fail(ids.message());

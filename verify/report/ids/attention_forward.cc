@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
-#include <map>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -15,9 +12,9 @@
 namespace lockstep::verify {
 namespace {
 
-// Runs that a line lists, and cells of a picture's side.
-constexpr size_t kListedRuns = 12;
-constexpr int64_t kIdCells = 32;
+// What a list names, and cells of a picture's side.
+constexpr size_t kListed = 12;
+constexpr size_t kIdCells = 32;
 
 struct IdRun {
   int32_t id = 0;
@@ -46,19 +43,24 @@ std::string Place(const IdRun& run) {
              : first + " to " + std::to_string(run.end - 1);
 }
 
-// "id 7 comes back: its tokens 0 to 3 and 8 are one document".
-std::string ComingBack(const std::vector<IdRun>& runs) {
-  std::map<int32_t, std::vector<IdRun>> by_id;
-  for (const IdRun& run : runs) by_id[run.id].push_back(run);
+// "id 7 comes back: its tokens 0 to 3 and 8 are one document", of runs by id.
+std::string ComingBack(const std::vector<IdRun>& by_id) {
   std::string text;
-  for (const auto& [id, places] : by_id) {
-    if (places.size() < 2) continue;
-    text += "       id " + std::to_string(id) + " comes back: tokens ";
-    for (size_t n = 0; n < std::min(places.size(), kListedRuns); ++n) {
-      text += (n > 0 ? ", " : "") + Place(places[n]);
+  size_t returning = 0;
+  for (size_t at = 0, end = 0; at < by_id.size(); at = end) {
+    while (end < by_id.size() && by_id[end].id == by_id[at].id) ++end;
+    if (end - at < 2 || ++returning > kListed) continue;
+    text +=
+        "       id " + std::to_string(by_id[at].id) + " comes back: tokens ";
+    for (size_t n = at; n < std::min(end, at + kListed); ++n) {
+      text += (n > at ? ", " : "") + Place(by_id[n]);
     }
-    text += places.size() > kListedRuns ? ", ... are one document\n"
-                                        : " are one document\n";
+    text +=
+        end - at > kListed ? ", ... are one document\n" : " are one document\n";
+  }
+  if (returning > kListed) {
+    text += "       " + std::to_string(returning - kListed) +
+            " more ids come back\n";
   }
   return text;
 }
@@ -66,31 +68,32 @@ std::string ComingBack(const std::vector<IdRun>& runs) {
 // '#': all pairs of a cell see each other, '+': some, '.': none.
 std::string Picture(const std::vector<int32_t>& row,
                     const std::optional<int32_t>& pad) {
-  const auto tokens = static_cast<int64_t>(row.size());
-  const int64_t step = std::max<int64_t>((tokens + kIdCells - 1) / kIdCells, 1);
-  const auto counts = [&](int64_t begin) {
-    std::map<int32_t, int64_t> of;
-    for (int64_t i = begin; i < std::min(begin + step, tokens); ++i) {
-      ++of[row[static_cast<size_t>(i)]];
-    }
-    return of;
-  };
-  std::vector<std::map<int32_t, int64_t>> cells;
-  for (int64_t begin = 0; begin < tokens; begin += step) {
-    cells.push_back(counts(begin));
+  const size_t tokens = row.size();
+  const size_t step = std::max<size_t>((tokens + kIdCells - 1) / kIdCells, 1);
+  const size_t cells = (tokens + step - 1) / step;
+  std::vector<std::pair<int32_t, size_t>> places;  // id, cell
+  for (size_t i = 0; i < tokens; ++i) {
+    if (row[i] != pad) places.emplace_back(row[i], i / step);
   }
+  std::sort(places.begin(), places.end());
+  std::array<std::array<size_t, kIdCells>, kIdCells> seen{};  // pairs
+  for (auto at = places.begin(); at != places.end();) {
+    std::array<size_t, kIdCells> own{};  // tokens of this id
+    const int32_t id = at->first;
+    for (; at != places.end() && at->first == id; ++at) ++own[at->second];
+    for (size_t q = 0; q < cells; ++q) {
+      for (size_t k = 0; own[q] > 0 && k < cells; ++k)
+        seen[q][k] += own[q] * own[k];
+    }
+  }
+  const auto size = [&](size_t n) { return std::min(step, tokens - n * step); };
   std::string text;
-  for (size_t q = 0; q < cells.size(); ++q) {
+  for (size_t q = 0; q < cells; ++q) {
     text += "       ";
-    for (size_t k = 0; k < cells.size(); ++k) {
-      int64_t seen = 0, queries = 0, keys = 0;
-      for (const auto& [id, count] : cells[k]) keys += count;
-      for (const auto& [id, count] : cells[q]) {
-        queries += count;
-        const auto same = cells[k].find(id);
-        if (same != cells[k].end() && id != pad) seen += count * same->second;
-      }
-      text += seen == 0 ? '.' : seen == queries * keys ? '#' : '+';
+    for (size_t k = 0; k < cells; ++k) {
+      text += seen[q][k] == 0                   ? '.'
+              : seen[q][k] == size(q) * size(k) ? '#'
+                                                : '+';
     }
     text += "\n";
   }
@@ -120,19 +123,24 @@ std::string RowText(size_t number, const std::vector<int32_t>& row,
   for (const IdRun& run : runs)
     padding += run.id == pad ? run.end - run.first : 0;
   std::erase_if(runs, [&](const IdRun& run) { return run.id == pad; });
-  std::set<int32_t> documents;
-  for (const IdRun& run : runs) documents.insert(run.id);
+  std::string listed;
+  for (size_t n = 0; n < std::min(runs.size(), kListed); ++n) {
+    listed += (n > 0 ? ", " : " ") + ("id " + std::to_string(runs[n].id)) +
+              " has " + Tokens(runs[n].end - runs[n].first);
+  }
+  if (runs.size() > kListed) {
+    listed += " and " + std::to_string(runs.size() - kListed) + " more";
+  }
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const auto& a, const auto& b) { return a.id < b.id; });
+  int64_t documents = 0;
+  for (size_t n = 0; n < runs.size(); ++n) {
+    documents += n == 0 || runs[n].id != runs[n - 1].id ? 1 : 0;
+  }
   std::string text = "row " + std::to_string(number) + "  " +
-                     std::to_string(documents.size()) +
-                     (documents.size() == 1 ? " document:" : " documents:");
-  for (size_t n = 0; n < std::min(runs.size(), kListedRuns); ++n) {
-    text += (n > 0 ? ", " : " ") + ("id " + std::to_string(runs[n].id)) +
-            " has " + Tokens(runs[n].end - runs[n].first);
-  }
-  if (runs.size() > kListedRuns) {
-    text += " and " + std::to_string(runs.size() - kListedRuns) + " more";
-  }
-  text += "\n" + ComingBack(runs);
+                     std::to_string(documents) +
+                     (documents == 1 ? " document:" : " documents:") + listed +
+                     "\n" + ComingBack(runs);
   if (padding > 0) {
     text += "       padding: " + Tokens(padding) +
             ", which see nothing and which nothing sees\n";
@@ -142,10 +150,12 @@ std::string RowText(size_t number, const std::vector<int32_t>& row,
 
 // An id that no query has.
 int32_t FreeId(const IdRows& ids) {
-  std::set<int32_t> taken;
-  for (const auto& row : ids.rows) taken.insert(row.begin(), row.end());
+  std::vector<int32_t> taken;
+  for (const auto& row : ids.rows)
+    taken.insert(taken.end(), row.begin(), row.end());
+  std::sort(taken.begin(), taken.end());
   int32_t free = INT32_MIN;
-  while (taken.contains(free)) ++free;
+  for (const int32_t id : taken) free += id == free ? 1 : 0;
   return free;
 }
 
