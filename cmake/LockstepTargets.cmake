@@ -214,14 +214,13 @@ function(lockstep_add_program name)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PROGRAMS ${name})
 endfunction()
 
-# lockstep_add_test(NAME SOURCES... [LIBS LIBS...] [LABELS LABELS...]
-#                   [TIMEOUT SECONDS] [WHOLE])
+# lockstep_add_test(NAME SOURCES... [LIBS LIBS...] [LABELS LABELS...] [WHOLE])
 #   GoogleTest program; every TEST becomes one ctest "NAME.Suite.Case", found
 #   when ctest starts. WHOLE registers the program as a single ctest "NAME":
 #   for suites of thousands of cheap cases, where starting processes would cost
 #   more than the tests. It runs in the project's root, so "data/..." works.
 function(lockstep_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "" "LIBS;LABELS")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   _lockstep_common_settings(${name})
   _lockstep_compile_quickly(${name} test)
@@ -238,12 +237,6 @@ function(lockstep_add_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE lockstep_numerics ${arg_LIBS}
                                         GTest::gtest_main GTest::gmock)
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
-  endif()
-  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
-    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
-  endif()
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
@@ -252,8 +245,7 @@ function(lockstep_add_test name)
       NAME ${name}
       COMMAND ${name} --gtest_brief=1
       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS
-                                            "${arg_LABELS}" COST 10)
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" COST 10)
   else()
     gtest_discover_tests(
       ${name}
@@ -261,30 +253,25 @@ function(lockstep_add_test name)
       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
       DISCOVERY_MODE PRE_TEST
       DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+      PROPERTIES LABELS "${arg_LABELS}")
   endif()
 endfunction()
 
-# lockstep_add_program_test(NAME SCRIPT [ARGUMENTS...] [LABEL LABEL] [TIMEOUT SECONDS]
-#                           [MAY_SKIP] [ENVIRONMENT NAME=VALUE...])
+# lockstep_add_program_test(NAME SCRIPT [ARGUMENTS...] [LABEL LABEL] [MAY_SKIP]
+#                           [ENVIRONMENT NAME=VALUE...])
 #   A Python script that starts the built programs: it finds lockstep in LOCKSTEP, the
 #   checkout in LOCKSTEP_SOURCE, and whether sanitizers slow it down in
 #   LOCKSTEP_SANITIZED. MAY_SKIP: status 77 is a skip. What passed on the same contents
 #   of the whole checkout is not run again (.ci/once.py), unless the label is nightly or
 #   the build has sanitizers.
 function(lockstep_add_program_test name script)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "MAY_SKIP" "LABEL;TIMEOUT" "ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "MAY_SKIP" "LABEL" "ENVIRONMENT")
   if(NOT arg_LABEL)
     set(arg_LABEL cli)
-  endif()
-  # A limit is for what hangs: a machine may be ten times as slow as another.
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 600)
   endif()
   set(sanitized OFF)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
     set(sanitized ON)
-    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()
   set(once "")
   if(NOT sanitized AND NOT arg_LABEL STREQUAL nightly)
@@ -323,7 +310,7 @@ function(lockstep_add_program_test name script)
       "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${arg_UNPARSED_ARGUMENTS}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   # What takes longest begins first, in a tree that has seen no times yet, too.
-  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} COST 20)
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} COST 20)
   if(arg_MAY_SKIP)
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
   endif()

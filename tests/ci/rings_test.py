@@ -2,7 +2,8 @@
 """Every test belongs to one ring: rings_test.py CTEST BUILD PRESETS.
 
 A test whose labels no preset of CMakePresets.json names would be run by nobody. The
-newcomer's ring and the one of .ci/run share no test, and the night leaves none out.
+newcomer's ring and the one of .ci/run share no test, and the night leaves none out. No
+test has a limit of its own (CMakeLists.txt has the one of all).
 """
 
 import json
@@ -23,7 +24,9 @@ def ring_of(labels, presets):
 
 def problems(tests, presets):
     found = []
-    for name, labels in tests:
+    for name, labels, limit in tests:
+        if limit:
+            found.append(f"{name} has a limit of its own: {limit} s")
         rings = ring_of(labels, presets)
         wanted = 0 if "nightly" in labels else 1
         if len(rings) != wanted:
@@ -39,14 +42,15 @@ def main(ctest, build, file):
     shown = json.loads(subprocess.run(
         [ctest, "--test-dir", build, "--show-only=json-v1"], check=True,
         capture_output=True, text=True).stdout)
-    tests = [(test["name"],
-              next((p["value"] for p in test.get("properties", ())
-                    if p["name"] == "LABELS"), []))
-             for test in shown["tests"]
-             if not test["name"].endswith("_NOT_BUILT")]
+    tests = []
+    for test in shown["tests"]:
+        have = {p["name"]: p["value"] for p in test.get("properties", ())}
+        if not test["name"].endswith("_NOT_BUILT"):
+            tests.append((test["name"], have.get("LABELS", []), have.get("TIMEOUT")))
     found = problems(tests, presets)
-    planted = problems([("lost", []), ("twice", ["unit", "sweep"])], presets)
-    if len(planted) != 2:
+    planted = problems([("lost", [], None), ("twice", ["unit", "sweep"], None),
+                        ("limited", ["unit"], 300.0)], presets)
+    if len(planted) != 3:
         found.append(f"planted: {planted}")
     print(*found, f"{len(tests)} tests, {len(found)} problems", sep="\n")
     return 1 if found or not tests else 0

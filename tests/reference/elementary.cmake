@@ -46,7 +46,7 @@ function(add_sweep name)
     COMMAND ${_sweep} ${ARGN}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(
-    elementary_sweep.${name} PROPERTIES LABELS sweep TIMEOUT 900 PROCESSORS 2
+    elementary_sweep.${name} PROPERTIES LABELS sweep PROCESSORS 2
                                         SKIP_RETURN_CODE 77)
 endfunction()
 

@@ -20,7 +20,7 @@ add_test(NAME oracle_avx512_code
          COMMAND Python3::Interpreter -B
                  "${CMAKE_CURRENT_SOURCE_DIR}/oracle_avx512_test.py"
                  "$<TARGET_FILE:lockstep_oracle>")
-set_tests_properties(oracle_avx512_code PROPERTIES LABELS unit TIMEOUT 60
+set_tests_properties(oracle_avx512_code PROPERTIES LABELS unit
                                                    SKIP_RETURN_CODE 77)
 
 # What a new CPU can show of an old one: no code that files share is above it.
@@ -28,7 +28,7 @@ add_test(NAME baseline_code
          COMMAND Python3::Interpreter -B
                  "${CMAKE_CURRENT_SOURCE_DIR}/baseline_code_test.py"
                  "$<TARGET_FILE:lockstep>")
-set_tests_properties(baseline_code PROPERTIES LABELS unit TIMEOUT 300
+set_tests_properties(baseline_code PROPERTIES LABELS unit
                                               SKIP_RETURN_CODE 77)
 
 # Apart from oracle_test, which runs once for every mutant.
