@@ -31,7 +31,7 @@ CODE = {**dict.fromkeys((".h", ".cc", ".c", ".cpp", ".cu", ".inc", ".js"), "//")
                          "Containerfile", "Dockerfile"), "#"),
         ".css": "/*", ".html": "<!--"}
 PAGES = (".md", ".cff", ".1")
-TRIAL = ("tests", ".ci", ".github", ".clusterfuzzlite")
+TRIAL = ("tests", ".ci", ".github")
 KINDS = ("code", "comment", "blank", "pages", "data")
 CORE = ("reference", "verify/base", "verify/profile", "verify/oracle", "verify/allowed",
         "verify/judge")

@@ -33,7 +33,6 @@ class Release(unittest.TestCase):
             "CHANGELOG.md": r"^## (.*), \d{4}-\d\d-\d\d$",
             "action.yml": r"lockstep-verify==(.*)$",
             "Containerfile": r"lockstep-verify==(\S*)",
-            "conda/recipe.yaml": r'^  version: "(.*)"$',
             "docs/ci.md": r"OWNER/lockstep@v(\S*)",
             "docs/ci/lockstep.yml": r"OWNER/lockstep@v(\S*)",
             "RELEASING.md": r"The first tag is `v(.*)`",
