@@ -156,6 +156,7 @@ class Fighters {
     do {
       Round round;
       for (const size_t side : dice_->Order(2)) {
+        asked_ = side;
         ASSIGN_OR_RETURN(round.turns[side], TakeTurn(&*rows_[side], calls_));
       }
       bout.push_back(round);
@@ -172,6 +173,7 @@ class Fighters {
   }
   bool Stopped() const { return ring_.stop != nullptr && *ring_.stop; }
   size_t starts() const { return starts_; }
+  size_t asked() const { return asked_; }
 
  private:
   // Both are there, and have been called.
@@ -180,6 +182,7 @@ class Fighters {
     const double start = Now();
     End();
     for (const size_t side : dice_->Order(2)) {
+      asked_ = side;
       ASSIGN_OR_RETURN(Row row, ring_.open(side));
       rows_[side].emplace(std::move(row));
     }
@@ -187,14 +190,16 @@ class Fighters {
     start_seconds_ = std::min(start_seconds_, Now() - start);
     anew_ = start_seconds_ < slice_ / 2;
     for (const size_t side : dice_->Order(2)) {
+      asked_ = side;
       RETURN_IF_ERROR(TakeTurn(&*rows_[side], 1).status());
     }
     ++starts_;
     return starts_ == 1 ? ChooseCalls() : Status();
   }
   Status ChooseCalls() {
-    for (std::optional<Row>& row : rows_) {
-      ASSIGN_OR_RETURN(const int64_t own, CallsOfTurn(&*row));
+    for (const size_t side : {0, 1}) {
+      asked_ = side;
+      ASSIGN_OR_RETURN(const int64_t own, CallsOfTurn(&*rows_[side]));
       // As many for both, since the fastest of more calls is faster.
       calls_ = std::min(calls_, own);
     }
@@ -206,6 +211,7 @@ class Fighters {
   double slice_;  // seconds of a bout
   std::optional<Row> rows_[2];
   size_t starts_ = 0;
+  size_t asked_ = 0;  // the side that was started or called last
   double start_seconds_ = INFINITY;
   bool anew_ = true;  // to start them takes less than half of a bout
   int64_t calls_ = kMostCalls;
@@ -342,8 +348,11 @@ Duel Fight(const Ring& ring, Dice* dice) {
          (Now() < end && bouts.size() < kMostDifferences)) {
     if (fighters.Stopped()) break;
     Result<Bout> bout = fighters.Fight(bouts.size());
-    if (!bout.ok()) duel.broken = bout.message();
-    if (!bout.ok()) return duel;
+    if (!bout.ok()) {
+      duel.broken = bout.message();
+      duel.broken_by = fighters.asked();
+      return duel;
+    }
     duel.rounds += bout->size();
     bouts.push_back(std::move(bout.value()));
   }

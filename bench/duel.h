@@ -102,7 +102,8 @@ struct Duel {
   std::array<std::string, 2> told;
   // Where told times count: the same by the judge's clock.
   std::vector<double> checks;
-  std::string broken;  // one line: why it could not go on
+  std::string broken;    // one line: why it could not go on
+  size_t broken_by = 0;  // then the side that was asked, as Ring::open has it
 };
 
 // What a check wants to see before it says anything: processes of one build

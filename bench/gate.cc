@@ -88,9 +88,12 @@ double PreparesLonger(const Shape& shape) {
          prepares(shape.baseline_cold_seconds, shape.baseline_seconds);
 }
 
-double VerdictFact(const std::string& verdict) {
-  if (verdict == "pass") return 2;
-  return verdict == "fail" || verdict == "error" ? 0 : 1;
+// Kinds of verdicts, the worst first (kWords of rules.cc).
+double VerdictFact(const Shape& shape) {
+  if (shape.verdict == "fail") return 0;
+  if (shape.verdict == "error") return 1;
+  if (shape.verdict != "pass") return 2;
+  return shape.compared ? 4 : 3;
 }
 
 }  // namespace
@@ -118,11 +121,11 @@ int CompareStructure(const Structure& baseline, const Structure& candidate) {
 Facts FactsOf(const std::vector<Shape>& shapes) {
   Facts facts;
   for (const FactName& name : FactNames()) facts[name.name] = 0;
-  facts["verdict"] = 2;
+  facts["verdict"] = 4;
   double logarithms = 0, compared = 0;
   int less = 0, more = 0;
   for (const Shape& shape : shapes) {
-    facts["verdict"] = std::min(facts["verdict"], VerdictFact(shape.verdict));
+    facts["verdict"] = std::min(facts["verdict"], VerdictFact(shape));
     if (!shape.compared) continue;
     ++compared;
     logarithms += std::log1p(shape.told.change);
@@ -174,13 +177,18 @@ Result<Shape> CompareOn(const verify::Job& job, const std::string& baseline,
         own.alone() && other.alone(),
         std::max(options.seconds / 2, start + options.seconds - Now()),
         options.stop};
-    TakeDuel(Fight(ring, dice), options.thresholds, &shape);
+    const Duel duel = Fight(ring, dice);
+    if (!duel.broken.empty() && duel.broken_by == 0) {
+      return Status::Error("the baseline broke while it was timed on '" +
+                           shape.line + "': " + duel.broken);
+    }
+    TakeDuel(duel, options.thresholds, &shape);
     const auto bytes = other.MeasureMemory();
     shape.baseline = StructureOf(other.execution(), bytes);
     const auto own_bytes = own.MeasureMemory();
     shape.candidate = StructureOf(own.execution(), own_bytes);
   } else if (shape.verdict == "pass") {
-    shape.verdict = "error";
+    shape.verdict = own.verdict().empty() ? "error" : own.verdict();
     shape.reason = own.refused();
   }
   own.Close();

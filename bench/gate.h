@@ -31,7 +31,7 @@ Structure StructureOf(const verify::Execution& execution,
 struct Shape {
   std::string line;
   std::string verdict;  // of the judge on the candidate
-  std::string reason;   // of a verdict other than pass
+  std::string reason;   // of another verdict, or why it was not timed
   bool compared = false;
   Told told;
   double baseline_seconds = 0;

@@ -17,6 +17,7 @@ using verify::Json;
 struct Recorded {
   std::string candidate;
   std::string verdict;
+  std::string reason;  // why there are no times
   std::vector<double> seconds;
   verify::Execution execution;
 };
@@ -48,7 +49,8 @@ Status TakeMedian(const Json& run, SameBy same, Records* records,
   }
   record.candidate = candidate;
   record.verdict = WordOf(run, "verdict");
-  if (run.contains("error_message")) record.verdict = "error";
+  record.reason = WordOf(run, "error_message");
+  if (record.verdict.empty()) record.verdict = "error";
   record.execution.plan = WordOf(run, "plan");
   for (const char* name : {"tiles_full", "tiles_partial", "rows_redone"}) {
     if (!run.contains(name)) continue;
@@ -105,6 +107,7 @@ Result<std::vector<Shape>> CompareFiles(const Json& baseline,
     Shape shape;
     shape.line = line;
     shape.verdict = own.verdict;
+    shape.reason = own.reason;
     shape.compared = !own.seconds.empty() && !other.seconds.empty();
     if (shape.compared) {
       shape.told = TellApart(other.seconds, own.seconds, thresholds);

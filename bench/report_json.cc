@@ -203,6 +203,7 @@ void AddRow(const Report& report, size_t index, const GoalResult* goal,
     run["time_unit"] = "ms";
     run["case"] = row.scene().line;
     run["candidate"] = row.spec();
+    run["verdict"] = row.verdict();  // empty: it broke before it had one
     if (goal != nullptr) AddGoal(*goal, &run);
     runs->push_back(std::move(run));
     return;

@@ -26,7 +26,9 @@ unpaired_floor = 0.05  # the same for two files that were measured apart
 
 # Decisions: the first line that applies.
 delete when verdict == wrong: the judge has proved it wrong
-experimental when verdict != pass: no verdict, no promotion
+delete when verdict == broken: it broke, so it has no verdict or no time
+experimental when verdict == unproved: no verdict, no promotion
+undecided when verdict == untimed: the judge passed it, but it was not timed, for the reason above
 keep-out when cold_seconds >= 0.1: its first call of a shape takes that much longer than the baseline's, so keep it out of loops whose shapes change from step to step
 delete when wins == 0 and losses >= 1: slower somewhere and faster nowhere
 undecided when wins == 0 and undecided >= 1: too noisy to tell: give it a larger --budget, or a quieter machine
@@ -57,8 +59,9 @@ struct Word {
   double value;
 };
 // Of the facts verdict and structure.
-constexpr Word kWords[] = {{"wrong", 0}, {"unproved", 1}, {"pass", 2},
-                           {"less", -1}, {"same", 0},     {"more", 1}};
+constexpr Word kWords[] = {{"wrong", 0},   {"broken", 1}, {"unproved", 2},
+                           {"untimed", 3}, {"pass", 4},   {"less", -1},
+                           {"same", 0},    {"more", 1}};
 
 std::optional<double> ValueOf(const std::string& text) {
   for (const Word& word : kWords) {
@@ -125,8 +128,8 @@ Result<Condition> ParseCondition(std::istringstream* words,
   const auto number = ValueOf(value);
   if (!number) {
     return Status::Error(where + ": " + verify::Quote(value) +
-                         " is no number, and none of wrong, unproved, pass, "
-                         "less, same, more");
+                         " is no number, and none of wrong, broken, "
+                         "unproved, untimed, pass, less, same, more");
   }
   condition.value = *number;
   condition.text = condition.fact + " " + comparator + " " + value;
@@ -205,8 +208,8 @@ int ExitCodeOf(Decision decision) {
 const std::vector<FactName>& FactNames() {
   static const std::vector<FactName> kNames = {
       {"verdict",
-       "of the judge, the worst of all shapes: wrong, unproved "
-       "(skipped, suspicious or untrusted) or pass"},
+       "of the judge, the worst of all shapes: wrong, broken, unproved "
+       "(skipped, suspicious or untrusted), untimed or pass"},
       {"shapes", "cases that were compared"},
       {"wins", "shapes on which it is faster by the floor"},
       {"losses", "shapes on which it is slower by the floor"},

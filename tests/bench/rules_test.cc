@@ -54,11 +54,18 @@ TEST(DefaultRules, PromoteNothingWithoutAVerdict) {
     unproved.verdict = verdict;
     EXPECT_EQ(DecisionOn({kWin, kWin, unproved}), Decision::kExperimental);
   }
-  for (const char* verdict : {"fail", "error"}) {
+  const auto rules = ParseRules(DefaultRules(), "built in");
+  for (const auto& [verdict, words] :
+       {std::pair("fail", "proved it wrong"), std::pair("error", "it broke")}) {
     Shape wrong = kWin;
     wrong.verdict = verdict;
     EXPECT_EQ(DecisionOn({kWin, kWin, wrong}), Decision::kDelete);
+    EXPECT_THAT(Decide(rules.value(), FactsOf({kWin, wrong})).reason,
+                HasSubstr(words));
   }
+  Shape untimed = kWin;
+  untimed.compared = false;
+  EXPECT_EQ(DecisionOn({kWin, kWin, untimed}), Decision::kUndecided);
 }
 
 TEST(DefaultRules, AskForMoreThanALittleUnlessItDoesLess) {
@@ -89,7 +96,7 @@ TEST(FactsOf, CountsAndAverages) {
   EXPECT_EQ(facts.at("ties"), 1);
   EXPECT_EQ(facts.at("undecided"), 1);
   EXPECT_EQ(facts.at("share"), 0.4);
-  EXPECT_EQ(facts.at("verdict"), 2);
+  EXPECT_EQ(facts.at("verdict"), 4);
   // 0.8 and 1.25: their geometric mean is 1.
   const Facts even = FactsOf({kWin, ShapeOf("pass", Claim::kSlower, 0.25)});
   EXPECT_NEAR(even.at("gain"), 0, 1e-12);
