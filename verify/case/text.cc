@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <system_error>
+#include <type_traits>
 
 #include "verify/base/digest.h"
 
@@ -23,8 +24,11 @@ std::string_view NumberText(std::string_view rest) {
 template <typename T>
 Result<T> ScanInteger(const Scanner& in, std::string_view rest, size_t* used) {
   T value = 0;
+  // Seeds are often written in hexadecimal.
+  const bool hex = std::is_unsigned_v<T> && rest.starts_with("0x");
   const auto [end, error] =
-      std::from_chars(rest.data(), rest.data() + rest.size(), value);
+      std::from_chars(rest.data() + (hex ? 2 : 0), rest.data() + rest.size(),
+                      value, hex ? 16 : 10);
   if (error == std::errc::result_out_of_range) {
     return in.Error(Quote(NumberText(rest)) + " is out of range; largest is " +
                     std::to_string(std::numeric_limits<T>::max()));

@@ -245,11 +245,14 @@ Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments) {
 
 Result<uint64_t> ParseSeed(const std::string& text) {
   uint64_t value = 0;
+  const bool hex = text.starts_with("0x");
   const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const auto [stop, error] =
+      std::from_chars(text.data() + (hex ? 2 : 0), end, value, hex ? 16 : 10);
   if (error != std::errc{} || stop != end) {
     return Status::Error("--seed '" + text +
-                         "': want an integer from 0 to 2^64 - 1");
+                         "': want an integer from 0 to 2^64 - 1, decimal or "
+                         "hexadecimal (0x2a)");
   }
   return value;
 }
