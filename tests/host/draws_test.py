@@ -65,6 +65,16 @@ class DrawsTest(program.TestCase):
         self.assertEqual(done.code, 1, done.err)
         self.assertEqual(found[name], (["fail"], []))
 
+    def test_the_last_line_and_the_page_count_wrong_draws(self):
+        line, (name, _) = next(iter(SHOWN.items()))
+        page = self.path("p.html")
+        done = run("verify", line, "--candidate", f"py:{HERE}/blind_kernels.py:{name}",
+                   "--profile", "from-candidate", "--draws", "12", "--html", page,
+                   *self.OPTIONS, env=ENVIRONMENT)
+        self.assertRegex(done.out, r"\n1 case: 1 [a-z]+, \d+ of 12 draws wrong; .*; exit 1\n$")
+        with open(page, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"<title>lockstep: 1 case, \d+ of 12 draws wrong</title>")
+
     def test_two_draws_where_nothing_else_is_asked_for(self):
         line = next(iter(SHOWN))
         _, found = judged(["ok"], [line], *self.OPTIONS)

@@ -170,6 +170,13 @@ TEST(Fp8, LinesWithoutAMeaningSaySo) {
             "qscale without qlane; want qlane=e4m3 or e5m2 beside it");
   EXPECT_EQ(why("kvlane=e4m3 qlane=e4m3 qscale=tensor:0"),
             "qscale: 0 is out of range; want 2^-60..2^60");
+  const std::string both = "kvlane=e4m3 qlane=e4m3 kscale=tensor:0x1p60 ";
+  EXPECT_EQ(why(both + "qscale=tensor:0x1p60 scale=512"),
+            "kscale: 1152921504606846976 times qscale: 1152921504606846976 "
+            "times scale=512 leaves f32's range; want a smaller one");
+  EXPECT_EQ(why(both + "scale=0x1p70 cap=0.5"),
+            "kscale: 1152921504606846976 times scale=1180591620717411303424 "
+            "leaves f32's range with cap=0.5; want a smaller one");
   EXPECT_NE(why("lane=e4m3").find("e4m3 is a lane of q, k and v alone"),
             std::string::npos);
   EXPECT_NE(why("kvlane=e4m3 kscale=block:0:const:1")

@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
 #include <string_view>
 #include <utility>
 
 #include "optimized/attention_tuning.h"
+#include "verify/base/text.h"
 #include "verify/base/trade_words.h"
 #include "verify/case/text.h"
 #include "verify/cli/cli.h"
@@ -22,6 +24,19 @@ std::string OneLine(std::string text) {
   text.resize(end == std::string::npos ? 0 : end + 1);
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
+}
+
+// CLI11's own checks of numbers print the largest one, with 309 digits.
+CLI::Validator Number(const char* name, const char* wanted,
+                      bool (*fits)(double)) {
+  const auto check = [wanted, fits](const std::string& word) {
+    double x = 0;
+    return CLI::detail::lexical_cast(word, x) && std::isfinite(x) && fits(x)
+               ? std::string()
+               : "want a number " + std::string(wanted) + ", not " +
+                     Quote(word);
+  };
+  return CLI::Validator(check, name);
 }
 
 }  // namespace
@@ -63,12 +78,13 @@ Option Option::Range(int low, int high) const {
 }
 
 Option Option::NonNegative() const {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(
+      Number("NONNEGATIVE", "of 0 or more", [](double x) { return x >= 0; }));
   return *this;
 }
 
 Option Option::Positive() const {
-  option_->check(CLI::PositiveNumber);
+  option_->check(Number("POSITIVE", "above 0", [](double x) { return x > 0; }));
   return *this;
 }
 

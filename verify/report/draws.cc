@@ -1,4 +1,5 @@
 // What the report says of further draws of cases.
+#include "verify/base/format.h"
 #include "verify/report/report.h"
 
 namespace lockstep::verify {
@@ -11,6 +12,12 @@ std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
     text += ReportOne(drawn, style);
   }
   return text;
+}
+
+std::string WrongDraws(const VerdictCounts& draws) {
+  const int64_t wrong = draws.fail + draws.error;
+  if (wrong == 0) return "";
+  return std::to_string(wrong) + " of " + Count(draws.cases, "draw") + " wrong";
 }
 
 std::string DrawsLine(const VerdictCounts& draws) {

@@ -93,6 +93,8 @@ std::string SkippedLine(const RunStatistics& statistics);
 
 // "draws     46: 45 pass, 1 proving little" and a newline; nothing for none.
 std::string DrawsLine(const VerdictCounts& draws);
+// "1 of 2 draws wrong"; empty if none is.
+std::string WrongDraws(const VerdictCounts& draws);
 
 std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
                           int exit_code, const ReportStyle& style);

@@ -198,6 +198,8 @@ std::string ReportSummary(const Totals& totals, const RunStatistics& statistics,
   }
   text += Count(totals.cases, "case");
   if (!counts.empty()) text += ": " + counts;
+  const std::string wrong = WrongDraws(totals.draws);
+  if (!wrong.empty()) text += ", " + wrong;
   if (totals.not_run > 0)
     text += "; " + Count(totals.not_run, "case") + " not run";
   if (totals.interrupted) text += "; interrupted";

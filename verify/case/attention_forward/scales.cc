@@ -52,11 +52,16 @@ Status CheckFactor(const AttentionForwardCase& a) {
       factor / over <= LaneRowOf(Lane::kF32).largest) {
     return {};
   }
-  const bool q = of_q > of_k;
-  return Status::Error((q ? "qscale: " : "kscale: ") +
-                       FormatNumber(Number{q ? of_q : of_k}) +
-                       " times scale=" + FormatNumber(a.scale) +
-                       " leaves f32's range; want a smaller one");
+  std::string text;
+  if (of_k != 1) text = "kscale: " + FormatNumber(Number{of_k});
+  if (of_q != 1) {
+    text += (text.empty() ? "qscale: " : " times qscale: ") +
+            FormatNumber(Number{of_q});
+  }
+  return Status::Error(
+      text + " times scale=" + FormatNumber(a.scale) + " leaves f32's range" +
+      (a.softcap ? " with cap=" + FormatNumber(*a.softcap) : "") +
+      "; want a smaller one");
 }
 
 Result<int64_t> ParseBlock(Scanner& in) {

@@ -207,6 +207,8 @@ std::string Title(const Totals& totals) {
   const int64_t bad = totals.fail + totals.error;
   std::string text = "lockstep: " + Count(totals.cases, "case");
   if (bad > 0) return text + ", " + std::to_string(bad) + " failed";
+  const std::string wrong = WrongDraws(totals.draws);
+  if (!wrong.empty()) return text + ", " + wrong;
   return text + (totals.pass == totals.cases && totals.cases > 0
                      ? ", all passed"
                      : ", none failed");
