@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a gate leaves for other programs: SARIF; drawn data, and the receipt that says
-which; exit codes for git bisect."""
+"""What a gate leaves for other programs: drawn data, and the receipt that says which; exit
+codes for git bisect."""
 
 import json
 import os
@@ -9,10 +9,8 @@ import subprocess
 import unittest
 
 import program
-import schema
 from program import SMALL, run
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 WRONG = "mutant:attn.causal_plus_one"
 CASES = f"""# two of one op
 {SMALL}
@@ -38,92 +36,6 @@ class Gate(program.TestCase):
     def read(self, name):
         with open(self.path(name), encoding="utf-8") as file:
             return json.load(file)
-
-
-class SarifTest(Gate):
-    def sarif(self, name="s.sarif"):
-        """The one run of a document that keeps to the standard."""
-        with open(os.path.join(HERE, "sarif.schema.json"), encoding="utf-8") as file:
-            rules = json.load(file)
-        text = self.read(name)
-        self.assertEqual(schema.problems(text, rules), [])
-        (one,) = text["runs"]
-        for result in one["results"]:
-            rule = one["tool"]["driver"]["rules"][result["ruleIndex"]]
-            self.assertEqual(rule["id"], result["ruleId"])
-        return one
-
-    def test_the_schema_sees_a_defect(self):
-        with open(os.path.join(HERE, "sarif.schema.json"), encoding="utf-8") as file:
-            rules = json.load(file)
-        good = {"message": {"text": "x"}, "ruleId": "r", "level": "error",
-                "locations": [{"physicalLocation": {
-                    "artifactLocation": {"uri": "a"}, "region": {"startLine": 1}}}]}
-
-        def bad(**change):
-            return schema.problems({"version": "2.1.0", "runs": [
-                {"tool": {"driver": {"name": "n"}}, "results": [{**good, **change}]}]},
-                rules)
-        self.assertEqual(bad(), [])
-        for change in ({"level": "fatal"}, {"message": "x"}, {"line": 3},
-                       {"locations": [{"physicalLocation": {"artifactLocation": {
-                           "uri": "a"}, "region": {"startLine": 0}}}]},
-                       {"suppressions": [{"kind": "mine"}]}):
-            self.assertNotEqual(bad(**change), [], change)
-
-    def test_a_result_a_cause_on_its_line(self):
-        done = self.gate("--cases", "k.cases", "--candidate", WRONG, "--sarif", "s.sarif")
-        self.assertEqual(done.code, 1)
-        one = self.sarif()
-        (result,) = one["results"]
-        self.assertEqual(result["ruleId"], "attention_forward/bits:o")
-        self.assertEqual(result["level"], "error")
-        self.assertEqual(result["occurrenceCount"], 2)
-        place = result["locations"][0]["physicalLocation"]
-        self.assertEqual(place["artifactLocation"],
-                         {"uri": "k.cases", "uriBaseId": "%SRCROOT%"})
-        self.assertEqual(place["region"]["startLine"], 2)
-        self.assertEqual(one["invocations"][0]["exitCode"], 1)
-        self.assertIn("lockstep verify '", result["properties"]["replay"])
-
-    def test_green_has_no_results(self):
-        self.gate("--cases", "k.cases", "--sarif", "s.sarif")
-        self.assertEqual(self.sarif()["results"], [])
-
-    def test_known_failures_are_suppressed(self):
-        self.configure(f'candidate = "{WRONG}"\n' + KNOWN)
-        self.assertEqual(self.gate("--sarif", "s.sarif").code, 0)
-        (result,) = self.sarif()["results"]
-        self.assertIn("the ticket", result["suppressions"][0]["justification"])
-
-    def test_a_case_without_a_file_has_a_name(self):
-        self.gate("attention_forward sq=4 skv=4 d=4 mask=causal", "--candidate", WRONG,
-                  "--sarif", "s.sarif")
-        (location,) = self.sarif()["results"][0]["locations"]
-        self.assertNotIn("physicalLocation", location)
-        self.assertIn("mask=causal", location["logicalLocations"][0]["fullyQualifiedName"])
-
-    def test_names_become_uris(self):
-        self.path("a b#é.cases", CASES)
-        self.gate("--cases", "a b#é.cases", "--candidate", WRONG, "--sarif", "s.sarif")
-        place = self.sarif()["results"][0]["locations"][0]["physicalLocation"]
-        self.assertEqual(place["artifactLocation"]["uri"], "a%20b%23%C3%A9.cases")
-
-    def test_the_repository_is_the_root(self):
-        os.mkdir(self.path("sub"))
-        os.rename(self.path("k.cases"), self.path("sub/k.cases"))
-        run("verify", "--cases", "k.cases", "--candidate", WRONG, "--sarif",
-            self.path("s.sarif"), cwd=self.path("sub"),
-            env={"GITHUB_WORKSPACE": self.folder})
-        place = self.sarif()["results"][0]["locations"][0]["physicalLocation"]
-        self.assertEqual(place["artifactLocation"]["uri"], "sub/k.cases")
-
-    def test_a_refused_run_says_why(self):
-        done = self.gate("--cases", "nowhere", "--sarif", "s.sarif")
-        self.assertEqual(done.code, 2)
-        (invocation,) = self.sarif()["invocations"]
-        self.assertFalse(invocation["executionSuccessful"])
-        self.assertIn("nowhere", invocation["toolExecutionNotifications"][0]["message"]["text"])
 
 
 class FreshTest(Gate):

@@ -47,6 +47,8 @@ SLIPS = (
     (f"verify '{PLAIN} atol=1e-3'", "there is no tolerance"),
     (f"verify '{PLAIN}' --rtol 1e-3", "there is no tolerance"),
     (f"verify '{PLAIN}' --device cuda", "docs/gpu.md"),
+    # What there was.
+    (f"verify '{PLAIN}' --sarif s.sarif", "nearest is '--junit' (or --json"),
     # Masks and types.
     (f"verify '{PLAIN} mask=sliding:3'", "nearest is 'window'"),
     (f"verify '{PLAIN} mask=tril'", "nearest is 'causal'"),

@@ -204,7 +204,7 @@ class Workflow(program.TestCase):
             self.assertEqual(code, 0, said)
             self.assertNotIn("::error", said)
             self.assertEqual(sorted(os.listdir(self.left)),
-                             ["junit.xml", "lockstep.sarif", "receipt.json"])
+                             ["junit.xml", "receipt.json"])
 
     def test_bad_is_red_on_the_line(self):
         self.break_kernel()

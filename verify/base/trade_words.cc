@@ -163,6 +163,7 @@ constexpr TradeWord kTable[] = {
     {kOption, "timeout", "--call-timeout", ""},
     {kOption, "jobs j num_threads nthreads", "--threads", ""},
     {kOption, "output out o report", "--json", "--junit, --html, --receipt"},
+    {kOption, "sarif", "--junit", "or --json; SARIF is written no more"},
     {kOption, "iterations iters n trials num_cases max_examples", "--budget",
      "--budget 1000cases"},
     {kOption, "duration seconds time", "--budget", "--budget 60s"},

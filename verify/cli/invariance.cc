@@ -68,8 +68,6 @@ void AddInvarianceOptions(Verb* verb, InvarianceArguments* a) {
   verb->Value("--json", &s.json, "Events as NDJSON, the table among them")
       .Type("FILE|-");
   verb->Value("--junit", &s.junit, "JUnit XML").Type("FILE|-");
-  verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, one result for each cause")
-      .Type("FILE|-");
   verb->Value("--receipt", &s.receipt, "Receipt as JSON").Type("FILE|-");
   verb->Value("--html", &s.html, "The table as a page to read").Type("FILE|-");
   verb->Flag("-v,--verbose", &s.verbose, "A line per case, and details");

@@ -45,7 +45,6 @@ struct SessionOptions {
   std::string json;     // paths; "-": stdout; empty: none
   std::string junit;
   std::string receipt;
-  std::string sarif;
   std::string html;
   bool bisect = false;               // exit codes of `git bisect run`
   std::string annotations = "auto";  // or "github", "none"

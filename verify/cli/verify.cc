@@ -98,8 +98,6 @@ void AddOptions(Verb* verb, VerifyArguments* a) {
       .Type("N");
   verb->Value("--json", &s.json, "Events as NDJSON").Type("FILE|-");
   verb->Value("--junit", &s.junit, "JUnit XML").Type("FILE|-");
-  verb->Value("--sarif", &s.sarif, "SARIF 2.1.0, one result for each cause")
-      .Type("FILE|-");
   verb->Value("--receipt", &s.receipt, "Receipt as JSON").Type("FILE|-");
   verb->Value("--html", &s.html, "A page to read, with maps of the errors")
       .Type("FILE|-");

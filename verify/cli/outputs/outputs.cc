@@ -13,7 +13,6 @@
 #include "verify/cli/watch.h"
 #include "verify/report/events.h"
 #include "verify/report/gate/annotations.h"
-#include "verify/report/gate/sarif.h"
 #include "verify/report/identify/json.h"
 
 namespace lockstep::verify::cli {
@@ -42,7 +41,6 @@ std::vector<Output> AllOutputs(const SessionOptions& options) {
   return {{"--json", options.json},
           {"--junit", options.junit},
           {"--receipt", options.receipt},
-          {"--sarif", options.sarif},
           {"--html", options.html}};
 }
 
@@ -61,14 +59,6 @@ std::ostream* TextStream(const SessionOptions& options) {
     if (output.path == "-") return &std::cerr;
   }
   return &std::cout;
-}
-
-SarifRun SarifRunOf(const std::string& start) {
-  return {.version = ReadEnvironment().version,
-          .arguments = CommandArguments(),
-          .root = RepositoryRoot(),
-          .start = start,
-          .end = UtcNow()};
 }
 
 // The exit code after everything was delivered, or was not.
@@ -117,11 +107,6 @@ int Refuse(const SessionOptions& options, const std::string& message,
                          << std::flush;
   }
   Fail(message, code);
-  if (!options.sarif.empty()) {
-    const std::string text =
-        SarifOfNothing(SarifRunOf(UtcNow()), message, code);
-    code = Conclude(Deliver(options.sarif, text), code);
-  }
   if (options.junit.empty()) return code;
   return Conclude(Deliver(options.junit, JUnitOfNothing("refused", message)),
                   code);
@@ -255,10 +240,6 @@ Status Outputs::Deliverables(const Totals& totals, int exit_code) {
   }
   deliver(options_.junit,
           [&](const Sink& sink) { return junit_.Write(totals, sink); });
-  deliver(options_.sarif, [&](const Sink& sink) {
-    sink(SarifText(SarifRunOf(started_), causes_, totals, policy_, exit_code));
-    return Status();
-  });
   deliver(options_.receipt, [&](const Sink& sink) {
     return receipt_->Write(totals, claims_, exit_code, sink);
   });

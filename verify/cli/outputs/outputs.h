@@ -89,7 +89,6 @@ class Outputs : public RunObserver {
   int64_t done_ = 0;
   int64_t fresh_ = 0;  // of them, with drawn seeds
   int64_t findings_ = 0;
-  const std::string started_ = UtcNow();
   const std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
 };

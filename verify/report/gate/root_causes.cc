@@ -76,11 +76,11 @@ bool Fails(const RootCause& cause, const Totals& totals,
   return true;
 }
 
-std::string DescribeCause(const RootCause& cause, const char* between) {
+std::string DescribeCause(const RootCause& cause) {
   std::string text = cause.message;
   // A reader who knows the bug needs the first wrong element, not all numbers.
   if (!cause.cause.empty()) {
-    text = cause.cause + between + text.substr(0, text.find("; "));
+    text = cause.cause + "\n" + text.substr(0, text.find("; "));
   }
   if (cause.cases > 1) {
     text += "; likewise " + std::to_string(cause.cases - 1) + " more " +

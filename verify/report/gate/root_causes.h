@@ -1,5 +1,5 @@
-// What went wrong in a run, once for each cause: annotations and SARIF name
-// causes, not cases.
+// What went wrong in a run, once for each cause: annotations name causes, not
+// cases.
 #ifndef LOCKSTEP_VERIFY_REPORT_GATE_ROOT_CAUSES_H_
 #define LOCKSTEP_VERIFY_REPORT_GATE_ROOT_CAUSES_H_
 
@@ -56,7 +56,7 @@ bool Fails(const RootCause& cause, const Totals& totals,
 
 // The sentences about a cause: the known bug, on a line of its own, the
 // message, how many more cases, why it is known.
-std::string DescribeCause(const RootCause& cause, const char* between = "\n");
+std::string DescribeCause(const RootCause& cause);
 
 // `file` as a path below `root`, where it lies there; else as it is.
 std::string PathBelow(const std::string& root, const std::string& file);
