@@ -12,30 +12,26 @@ install(
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# Completions and the man page say what the parser says: made by the program,
-# when it is built. A build for another machine that cannot run it has none.
-if(TARGET lockstep AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
+# Completions and the man page say what the parser says: made of what the programs tell,
+# when they are built. A build for another machine that cannot run them has none, nor
+# has one without Python.
+find_package(Python3 COMPONENTS Interpreter)
+if(TARGET lockstep AND Python3_FOUND AND (NOT CMAKE_CROSSCOMPILING
+                                          OR CMAKE_CROSSCOMPILING_EMULATOR))
   set(_pages "${PROJECT_BINARY_DIR}/pages")
-  foreach(page IN ITEMS "completion bash:lockstep:bash-completion/completions"
-                        "completion zsh:_lockstep:zsh/site-functions"
-                        "completion fish:lockstep.fish:fish/vendor_completions.d"
-                        "man:lockstep.1:man/man1")
-    string(REPLACE ":" ";" page "${page}")
-    list(GET page 0 _verb)
-    list(GET page 1 _name)
-    list(GET page 2 _folder)
-    string(REPLACE " " ";" _verb "${_verb}")
-    set(_page "${_pages}/${_folder}/${_name}")
-    add_custom_command(
-      OUTPUT "${_page}"
-      COMMAND "${CMAKE_COMMAND}" -E make_directory "${_pages}/${_folder}"
-      COMMAND lockstep ${_verb} > "${_page}"
-      DEPENDS lockstep lockstep-bench lockstep-fuzz
-      VERBATIM)
-    list(APPEND _all_pages "${_page}")
-    install(FILES "${_page}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${_folder}")
-  endforeach()
+  set(_all_pages "${_pages}/bash-completion/completions/lockstep"
+                 "${_pages}/zsh/site-functions/_lockstep"
+                 "${_pages}/fish/vendor_completions.d/lockstep.fish"
+                 "${_pages}/man/man1/lockstep.1")
+  add_custom_command(
+    OUTPUT ${_all_pages}
+    COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/pages.py" "${_pages}"
+            "$<TARGET_FILE:lockstep>" "$<TARGET_FILE:lockstep-fuzz>"
+            "$<TARGET_FILE:lockstep-bench>"
+    DEPENDS lockstep lockstep-bench lockstep-fuzz "${PROJECT_SOURCE_DIR}/cmake/pages.py"
+    VERBATIM)
   add_custom_target(lockstep_pages ALL DEPENDS ${_all_pages})
+  install(DIRECTORY "${_pages}/" DESTINATION "${CMAKE_INSTALL_DATADIR}")
 endif()
 
 # All that is installed, and no test: what scripts/verify.sh builds, so that

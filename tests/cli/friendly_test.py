@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """What spares a person a look into the manual: near names, several ways to say where
-cases come from, arguments that fit what is asked, pages made from the parser."""
+cases come from, arguments that fit what is asked."""
 
 import json
 import os
-import re
 import shutil
 import struct
 import subprocess
@@ -165,101 +164,6 @@ class AsideTest(program.TestCase):
         with open(cases, encoding="utf-8") as file:
             line = file.read().splitlines()[1]
         self.assertUsage(run("verify", line), "probe:select")
-
-
-class PagesTest(program.TestCase):
-    """Completions and the man page, made from the parser."""
-
-    def complete(self, line):
-        """What bash offers behind `line`, readline's cut at ':' and '=' undone."""
-        words = line.split(" ")
-        words[0] = os.path.abspath(program.PROGRAM)
-        script = self.path("lockstep.bash", run("completion", "bash").out)
-        driver = (f"source {script}\n"
-                  'COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=("${@:2}") '
-                  "COMP_CWORD=$(($# - 2))\n"
-                  "_lockstep\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
-        done = subprocess.run(["bash", "-c", driver, "bash", " ".join(words), *words],
-                              capture_output=True, text=True, check=False,
-                              cwd=self.folder)
-        self.assertEqual(done.stderr, "")
-        return done.stdout.split()
-
-    def test_bash(self):
-        script = self.path("lockstep.bash", run("completion", "bash").out)
-        subprocess.run(["bash", "-n", script], check=True)
-        registered = subprocess.run(
-            ["bash", "-c", f"source {script}; complete -p lockstep"],
-            capture_output=True, text=True, check=True).stdout
-        self.assertIn("-F _lockstep lockstep", registered)
-        self.assertIn("verify", self.complete("lockstep ver"))
-        self.assertEqual(self.complete("lockstep cam"), ["campaign"])
-        self.assertIn("--candidate", self.complete("lockstep verify --ca"))
-        # Verbs of the program beside it, too.
-        self.assertEqual(self.complete("lockstep fuzz --find"), ["--findings"])
-        self.assertEqual(self.complete("lockstep verify --fail-on s"), ["suspicious"])
-        self.assertEqual(self.complete("lockstep verify --color n"), ["never"])
-        self.assertEqual(self.complete("lockstep list prof"), ["profiles"])
-        self.assertEqual(self.complete("lockstep fuzz mamba3_st"), ["mamba3_step"])
-        self.assertIn("flash-bf16", self.complete("lockstep verify --profile flash"))
-        self.assertIn("attn.causal_plus_one",
-                      self.complete("lockstep fuzz --candidate mutant:attn.causal"))
-        self.assertIn("scan-turns",
-                      self.complete("lockstep verify --candidate variant:scan-t"))
-        self.assertIn("flash", self.complete(
-            "lockstep verify --candidate mutant:attn.causal_strict,base=fla"))
-        self.path("my.cases", SMALL)
-        self.assertEqual(self.complete("lockstep verify --cases my"), ["my.cases"])
-        self.assertIn("--corpus", self.complete("lockstep fuzz --tile 4 4 --cor"))
-
-    def test_every_verb_and_option_is_in_every_page(self):
-        pages = [run("completion", shell).out for shell in ("bash", "zsh", "fish")]
-        man = run("man").out
-        verbs = [v.strip() for v in
-                 run().err.split("verbs:")[1].split(" (")[0].split()]
-        self.assertGreater(len(verbs), 12)
-        for verb in verbs:
-            for page in pages + [man]:
-                self.assertIn(verb, page)
-            options = set()
-            for line in run(verb, "--help").out.splitlines():
-                if line.lstrip().startswith("-"):
-                    options.update(w.rstrip(",") for w in line.replace(",", " ").split()
-                                   if w.startswith("--"))
-            for option in options - {"--help"}:
-                for page in (pages[0], pages[1]):
-                    self.assertIn(option, page, verb)
-                self.assertIn(" -l " + option[2:], pages[2], verb)
-                self.assertIn(option.replace("-", "\\-"), man, verb)
-
-    def test_shells_read_them(self):
-        for shell in ("zsh", "fish"):
-            if shutil.which(shell) is None:
-                continue  # the words above are all that can be looked at
-            script = self.path("script", run("completion", shell).out)
-            done = subprocess.run([shell, "-n", script], capture_output=True, text=True,
-                                  check=False)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-
-    def test_man_page(self):
-        page = run("man")
-        self.assertEqual(page.code, 0, page.err)
-        self.assertTrue(page.out.startswith('.\\" '), page.out[:80])
-        for macro in (".TH LOCKSTEP 1 ", ".SH NAME\n", ".SH SYNOPSIS\n",
-                      ".SS lockstep fuzz\n", ".SH ENVIRONMENT\n"):
-            self.assertIn(macro, page.out)
-        if shutil.which("groff") is None:
-            return
-        file = self.path("lockstep.1", page.out)
-        done = subprocess.run(["groff", "-man", "-Tascii", "-ww", file],
-                              capture_output=True, text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        # Bold is struck twice, or escaped, by the version of groff.
-        plain = re.sub("\x1b\\[[0-9;]*m|.\x08", "", done.stdout)
-        self.assertIn("--require-executed", plain)
-
-    def test_what_is_no_shell(self):
-        self.assertUsage(run("completion", "tcsh"), "bash")
 
 
 class NpyCase(program.TestCase):

@@ -151,6 +151,9 @@ constexpr TradeWord kTable[] = {
     {kVerb, "doctor info machine config", "env", ""},
     {kVerb, "ls cases profiles mutants", "list", ""},
     {kVerb, "dump save write", "export", ""},
+    {kVerb, "completion man", "",
+     "completions and the man page are files of an installation, and of "
+     "pages/ of a build (README.md)"},
 
     {kOption, "atol rtol tol tolerance", "", kNoTolerance},
     {kOption, "v version", "--version", "of lockstep alone"},

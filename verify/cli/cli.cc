@@ -46,7 +46,6 @@ int RunCommand(int argc, char** argv) {
   AddSelftest(&program);
   AddPlan(&program);
   AddIds(&program);
-  AddPages(&program);
   AddSiblings(&program);
   const int started = StartSibling(argc, argv);
   return started >= 0 ? started : program.Run(argc, argv);

@@ -33,7 +33,6 @@ void AddPlan(Parser* program);
 void AddInvariance(Parser* program);
 void AddIdentify(Parser* program);
 void AddIds(Parser* program);
-void AddPages(Parser* program);  // completion, man
 
 // Of --allow-auto.
 inline constexpr const char* kAllowAutoHelp =
@@ -45,10 +44,6 @@ void AddSiblings(Parser* program);
 // Becomes the sibling that has the verb, and does not come back. -1 where the
 // verb is none of theirs; an exit code where the program cannot be started.
 int StartSibling(int argc, char** argv);
-// The description of `program` with that of its siblings' verbs, asked of them.
-// A sibling that cannot be asked keeps its verbs' names, and why is added to
-// `missing`.
-ProgramText DescribeWithSiblings(const Parser& program, std::string* missing);
 
 // "lockstep: message" on stderr, each line of it so, and printable; returns
 // `code`.

@@ -1,13 +1,11 @@
-// A command line as data: what the parser knows of verbs and options, for
-// completions and the man page. Programs hand it over as JSON (--describe), so
-// that `lockstep` knows the verbs of the programs beside it.
+// A command line as data: what the parser knows of verbs and options. Programs
+// hand it over as JSON (--describe), for completions and the man page
+// (cmake/pages.py).
 #ifndef LOCKSTEP_VERIFY_CLI_HELP_DESCRIBE_H_
 #define LOCKSTEP_VERIFY_CLI_HELP_DESCRIBE_H_
 
 #include <string>
 #include <vector>
-
-#include "reference/contract/status.h"
 
 namespace lockstep::verify::cli {
 
@@ -37,14 +35,6 @@ struct ProgramText {
 };
 
 std::string DescriptionJson(const ProgramText& program);
-// Errors: not what DescriptionJson writes.
-Result<ProgramText> ParseDescription(const std::string& json);
-
-// As files of the three shells and of man; `version` is the program's.
-std::string BashCompletion(const ProgramText& program);
-std::string ZshCompletion(const ProgramText& program);
-std::string FishCompletion(const ProgramText& program);
-std::string ManPage(const ProgramText& program, const std::string& version);
 
 }  // namespace lockstep::verify::cli
 
