@@ -31,7 +31,6 @@ readonly PACKAGES=(
   # Libraries (see cmake/LockstepDependencies.cmake).
   libxsimd-dev libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev
   nlohmann-json3-dev librandom123-dev libxxhash-dev libtomlplusplus-dev
-  zlib1g-dev
   # Generators, the independent float64 witness and the workflows of the tests.
   python3 python3-numpy python3-mpmath python3-yaml
   # The Python package: pip builds it in an environment of its own.

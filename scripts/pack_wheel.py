@@ -25,7 +25,7 @@ MOST_BYTES = 25_000_000
 # is copied.
 FROM_DEBIAN = ("libcli11-dev", "nlohmann-json3-dev", "librandom123-dev", "libxsimd-dev",
                "libtomlplusplus-dev", "libxxhash-dev")
-FROM_SOURCE = ("zlib", "highway")
+FROM_SOURCE = ("highway",)
 
 
 def run(*words):

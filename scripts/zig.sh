@@ -17,8 +17,6 @@ ZIG_PYTHON=$ZIG_FOLDER/venv/bin/python
 # Libraries of headers alone; the system's Debian packages have them.
 ZIG_HEADERS=(libcli11-dev nlohmann-json3-dev librandom123-dev libxsimd-dev
   libtomlplusplus-dev)
-ZIG_ZLIB_FILES=(adler32 crc32 deflate infback inffast inflate inftrees trees zutil
-  compress uncompr)
 # The release of Debian whose Highway and Python are new enough.
 ZIG_NEXT=trixie
 
@@ -57,8 +55,6 @@ zig_sources() {
   [[ -e $dir/made ]] && return
   mkdir -p "$dir"
   LOG=$dir/log
-  open_archive "$dir" deb-src amd64 "$(debian_release)"
-  fetch_source "$dir" zlib
   open_archive "$dir" deb-src amd64 "$ZIG_NEXT"
   fetch_source "$dir" highway
   touch "$dir/made"
@@ -102,21 +98,15 @@ zig_cmake() {
     "-DLOCKSTEP_ZIG_FOLDER=$ZIG_FOLDER/$processor" "$@"
 }
 
-zig_zlib_and_xxhash() {
-  local place=$1 name source=$ZIG_FOLDER/sources/zlib objects=$1/objects
+zig_xxhash() {
+  local place=$1 objects=$1/objects
   mkdir -p "$objects"
-  cp "$source/zlib.h" "$source/zconf.h" "$place/include"
-  for name in "${ZIG_ZLIB_FILES[@]}"; do
-    "$place/bin/zig-cc" -O3 -fPIC -w -c "$source/$name.c" -o "$objects/$name.o"
-  done
   printf '#define %s\n' XXH_STATIC_LINKING_ONLY XXH_IMPLEMENTATION >"$objects/xxhash.c"
   printf '#include "xxhash.h"\n' >>"$objects/xxhash.c"
   "$place/bin/zig-cc" -O3 -fPIC "-I$place/include" -c "$objects/xxhash.c" \
     -o "$objects/xxhash.o"
-  rm -f "$place"/lib/lib{z,xxhash}.a
+  rm -f "$place/lib/libxxhash.a"
   "$place/bin/zig-ar" rcs "$place/lib/libxxhash.a" "$objects/xxhash.o"
-  (cd "$objects" && "$place/bin/zig-ar" rcs "$place/lib/libz.a" \
-    "${ZIG_ZLIB_FILES[@]/%/.o}")
 }
 
 zig_highway() {
@@ -160,7 +150,7 @@ zig_target() {
   zig_programs "$processor" "$place"
   [[ -e $place/made ]] && return
   zig_headers "$processor" "$place"
-  zig_zlib_and_xxhash "$place"
+  zig_xxhash "$place"
   zig_highway "$processor" "$place"
   zig_googletest "$processor" "$place"
   zig_python "$processor" "$place"

@@ -35,9 +35,9 @@ def answer(folder, mode):
         del result["lse"]
     if mode == "shape":
         result["lse"] = result["lse"][None]
-    if mode.startswith("npz"):
-        np.savez_compressed(folder + "/outputs.npz", **{
-            name: value.astype("<f4") for name, value in result.items()})
+    if mode.startswith("npy"):
+        for name, value in result.items():
+            np.save(f"{folder}/{name}.npy", value.astype("<f4"))
         return
     write_safetensors(folder + "/outputs.safetensors", {
         name: ("F32", list(value.shape), value.astype("<f4").tobytes())

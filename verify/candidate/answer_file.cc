@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "verify/base/io/files.h"
+#include "verify/base/io/npy.h"
 #include "verify/candidate/wide_output.h"
 #include "verify/ops/varlen/token_outputs.h"
 
@@ -116,24 +117,27 @@ Result<std::string> FindAnswer(const std::string& place) {
     return (folder / kUsualAnswer).string();
   }
   std::vector<std::string> others;
+  std::string archive;
   for (fs::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const fs::path extension = at->path().extension();
     const fs::path stem = at->path().stem();
-    if ((extension == ".safetensors" || extension == ".npz") &&
-        stem != "inputs" && stem != "expected") {
-      others.push_back(at->path().string());
-    }
+    const std::string name = at->path().string();
+    if (extension == ".npz") archive = name;
+    if (extension == ".safetensors" && stem != "inputs" && stem != "expected")
+      others.push_back(name);
   }
   if (others.size() == 1) return others.front();
   if (others.empty() && HasNpy(folder)) return folder.string();
+  if (others.empty() && !archive.empty()) {
+    return Status::Error(WhyNoNpz(archive, folder.string()));
+  }
   return Status::Error(
-      "candidate files: no " + (folder / kUsualAnswer).string() +
-      (others.empty() ? ", and no .npz file or o.npy, lse.npy, ... "
-                        "in its place"
+      "no " + (folder / kUsualAnswer).string() +
+      (others.empty() ? ", and no o.npy, lse.npy, ... in its place"
                       : ", and " + std::to_string(others.size()) +
-                            " other safetensors and .npz files, and any of "
-                            "them could be the answer"));
+                            " other safetensors files, and any of them could "
+                            "be the answer"));
 }
 
 std::string WhoseAnswer(const std::string& path, int64_t max_bytes) {

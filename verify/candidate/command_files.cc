@@ -146,9 +146,8 @@ class CommandFiles final : public Candidate {
     process.value().reset();
     if (ended.state != RunOutcome::State::kRan) return ended;
     const Result<std::string> answer = FindAnswer(place.path());
-    return ReadOutputs(
-        call, answer.ok() ? answer.value() : place.File("outputs.safetensors"),
-        request);
+    if (!answer.ok()) return NoAnswer(answer.message());
+    return ReadOutputs(call, answer.value(), request);
   }
 
   RunOutcome WaitFor(ChildProcess& process) {
@@ -171,14 +170,15 @@ class CommandFiles final : public Candidate {
     return Broken("exit", how.message);
   }
 
+  static RunOutcome NoAnswer(const std::string& why) {
+    return Broken("answer",
+                  "ended with status 0, but gave no valid answer: " + why);
+  }
+
   static RunOutcome ReadOutputs(const KernelCall& call, const std::string& path,
                                 const CaseRequest& request) {
     const Result<SafetensorsFile> file = ReadTensors(path, request.max_bytes);
-    if (!file.ok()) {
-      return Broken(
-          "answer",
-          "ended with status 0, but gave no valid answer: " + file.message());
-    }
+    if (!file.ok()) return NoAnswer(file.message());
     for (const NamedOutput& output : call.outputs) {
       const char* type = FileType(output.type);
       const SafetensorsTensor* found = file->Find(output.name);

@@ -79,7 +79,7 @@ void AddIds(Parser* program) {
   Verb* verb = program->Add(
       "ids", "Show the documents and the padding in your own ids",
       "Example:\n  lockstep ids ids.npy --pad -1 --out ids.safetensors\n\n"
-      "The file: safetensors, .npy or .npz, I32 or I64, an id a token, [s] or\n"
+      "The file: safetensors or .npy, I32 or I64, an id a token, [s] or\n"
       "[b, s] (docs/cases.md). Tokens with equal ids see each other.");
   auto a = std::make_shared<IdsArguments>();
   verb->Value("FILE", &a->file, "File of ids, one per token").Required();

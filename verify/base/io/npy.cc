@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "verify/base/io/files.h"
-#include "verify/base/io/zip.h"
 #include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 
@@ -181,32 +180,17 @@ Result<SafetensorsFile> ReadNpy(const std::string& path, int64_t max_bytes) {
   return ReadFiles(path, {path}, max_bytes);
 }
 
-Result<SafetensorsFile> ParseNpz(const std::string& path,
-                                 std::span<const uint8_t> contents,
-                                 int64_t max_bytes) {
-  Result<std::vector<ZipMember>> members =
-      ReadZip(contents, Bounded(max_bytes));
-  if (!members.ok()) {
-    return Status::Error(path + ": " + members.message());
-  }
-  constexpr std::string_view kExtension = ".npy";
+Result<SafetensorsFile> ParseNpy(const std::string& path,
+                                 std::vector<uint8_t> contents) {
   std::vector<Array> arrays;
-  for (ZipMember& member : members.value()) {
-    std::string name = member.name;
-    const std::string where = path + ": " + Quote(name);
-    if (!name.ends_with(kExtension) || name.size() == kExtension.size()) {
-      return Status::Error(where + " is no NAME.npy");
-    }
-    name.resize(name.size() - kExtension.size());
-    arrays.push_back({where, std::move(name), std::move(member.contents), {}});
-  }
+  arrays.push_back(
+      {path, fs::path(path).stem().string(), std::move(contents), {}});
   return AsFile(path, std::move(arrays));
 }
 
-Result<SafetensorsFile> ReadNpz(const std::string& path, int64_t max_bytes) {
-  ASSIGN_OR_RETURN(const auto contents,
-                   ReadWholeFile(path, Bounded(max_bytes)));
-  return ParseNpz(path, contents, max_bytes);
+std::string WhyNoNpz(const std::string& path, const std::string& folder) {
+  return path + ": archives of NumPy are not read; unpack it by " +
+         "python3 -m zipfile -e " + ShellWord(path) + " " + ShellWord(folder);
 }
 
 Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,
@@ -227,7 +211,11 @@ Result<SafetensorsFile> ReadTensors(const std::string& path,
   if (fs::is_directory(path, error)) return ReadNpyFolder(path, max_bytes);
   const fs::path extension = fs::path(path).extension();
   if (extension == ".npy") return ReadNpy(path, max_bytes);
-  if (extension == ".npz") return ReadNpz(path, max_bytes);
+  if (extension == ".npz") {
+    const std::string folder = fs::path(path).replace_extension().string();
+    return Status::Error(WhyNoNpz(path, folder) +
+                         ", and name the folder in its place");
+  }
   return SafetensorsFile::Read(path, max_bytes);
 }
 

@@ -1,12 +1,11 @@
 // Arrays of NumPy as tensors, read as if they lay in a safetensors file: .npy,
-// versions 1 to 3, and .npz, a zip archive of them. A tensor has the name of
-// the file, or of the archive's member, without ".npy".
+// versions 1 to 3. A tensor has the name of the file, without ".npy".
 #ifndef LOCKSTEP_VERIFY_BASE_IO_NPY_H_
 #define LOCKSTEP_VERIFY_BASE_IO_NPY_H_
 
 #include <cstdint>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "reference/contract/status.h"
 #include "verify/base/io/safetensors.h"
@@ -20,22 +19,21 @@ namespace lockstep::verify {
 Result<SafetensorsFile> ReadNpy(const std::string& path,
                                 int64_t max_bytes = kMaxSafetensorsFile);
 
-// An archive as numpy.savez and numpy.savez_compressed write it: members, what
-// they unpack to, and the file itself have at most `max_bytes`. Errors, one
-// line with the path and the member: as above and in zip.h; a member that is no
-// NAME.npy.
-Result<SafetensorsFile> ReadNpz(const std::string& path,
-                                int64_t max_bytes = kMaxSafetensorsFile);
-Result<SafetensorsFile> ParseNpz(const std::string& path,
-                                 std::span<const uint8_t> contents,
-                                 int64_t max_bytes = kMaxSafetensorsFile);
+// The same of a file's contents.
+Result<SafetensorsFile> ParseNpy(const std::string& path,
+                                 std::vector<uint8_t> contents);
+
+// Why the archive `path` (.npz) is not read, and the command that unpacks it
+// into `folder`.
+std::string WhyNoNpz(const std::string& path, const std::string& folder);
 
 // All .npy files of a folder, of at most `max_bytes` together. Errors: as
 // above; none there.
 Result<SafetensorsFile> ReadNpyFolder(const std::string& folder,
                                       int64_t max_bytes = kMaxSafetensorsFile);
 
-// A .npy file, a folder of them, a .npz file, or a safetensors file.
+// A .npy file, a folder of them, or a safetensors file. Errors: as above;
+// WhyNoNpz.
 Result<SafetensorsFile> ReadTensors(const std::string& path,
                                     int64_t max_bytes = kMaxSafetensorsFile);
 

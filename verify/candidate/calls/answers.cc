@@ -125,7 +125,7 @@ CallAnswers::Found CallAnswers::Find(const CaseRequest& request,
   }
   const Result<std::string> path = FindAnswer(place);
   if (!path.ok()) {
-    found.outcome = Absent("no " + place + "/" + kUsualAnswer);
+    found.outcome = Absent(path.message());
     return found;
   }
   found.path = path.value();
