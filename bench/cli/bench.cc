@@ -16,7 +16,6 @@
 #include "bench/cli/plan.h"
 #include "bench/cli/ticker.h"
 #include "bench/gate.h"
-#include "bench/page.h"
 #include "bench/report.h"
 #include "verify/base/io/files.h"
 #include "verify/base/status_macros.h"
@@ -80,10 +79,7 @@ int ExitCode(const Report& report) {
 }
 
 Status CheckFiles(const Arguments& a) {
-  if (a.json == "-" && a.html == "-") {
-    return Status::Error("--json - and --html -: stdout takes one of them");
-  }
-  for (const std::string& path : {a.json, a.html, a.tune}) {
+  for (const std::string& path : {a.json, a.tune}) {
     if (path.empty()) continue;
     RETURN_IF_ERROR(verify::cli::CheckDeliverable(path));
   }
@@ -118,10 +114,7 @@ Status DeliverAll(const Arguments& a, const Report& report,
     RETURN_IF_ERROR(verify::cli::Deliver(
         a.json, verify::DumpJson(ReportJson(report), 1) + "\n"));
   }
-  if (!a.html.empty()) {
-    RETURN_IF_ERROR(verify::cli::Deliver(a.html, ReportPage(report)));
-  }
-  const bool talks = a.json != "-" && a.html != "-";
+  const bool talks = a.json != "-";
   if (talks) std::cout << ReportText(report);
   if (talks && before != nullptr) {
     ASSIGN_OR_RETURN(const std::string changes, AgainstText(*before, report));
@@ -255,8 +248,6 @@ void AddBench(Parser* program) {
   verb->Value("--baseline", &a->baseline,
               "Also say what has changed since this result of --json")
       .Type("FILE");
-  verb->Value("--html", &a->html, "A page: tables, heat map, roofline, scaling")
-      .Type("FILE|-");
   verb->Value("--json", &a->json, "In Google Benchmark's format")
       .Type("FILE|-");
   verify::cli::AddHostArguments(verb, &a->hosts);

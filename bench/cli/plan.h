@@ -22,7 +22,6 @@ struct Arguments {
   std::string budget;
   std::string baseline;
   std::string json;
-  std::string html;
   verify::cli::HostArguments hosts;
 };
 

@@ -2,7 +2,6 @@
 """`lockstep bench`: rows, files, refusals, exit codes. What a figure is depends on the
 machine, so no test asks for one."""
 
-import html.parser
 import json
 import os
 import signal
@@ -31,37 +30,6 @@ def bench(*arguments, code=0, env=None):
 
 def medians(result):
     return [r for r in result["benchmarks"] if r.get("aggregate_name") == "median"]
-
-
-class Page(html.parser.HTMLParser):
-    """Which tags a page has, and whether each is closed."""
-
-    VOID = {"meta", "br"}
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.tags, self.tables, self.cells = [], [], [], []
-        self.text = ""
-
-    def handle_starttag(self, tag, attrs):
-        kind = dict(attrs).get("class") or ""
-        self.tags.append(tag)
-        if tag == "table":
-            self.tables.append((tag, kind))
-        if tag == "td":
-            self.cells.append(kind)
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open and self.open[-1] == tag, (tag, self.open)
-        self.open.pop()
-
-    def handle_data(self, data):
-        self.text += data
 
 
 class Bench(program.TestCase):
@@ -188,30 +156,6 @@ class Bench(program.TestCase):
         self.assertEqual(done.code, 0, done.err)
         for word in ("machine   ", "peaks     ", "reads     ", CASE[:40], KERNEL, "+-"):
             self.assertIn(word, done.out)
-
-    def test_a_page_needs_nothing_else(self):
-        case = CASE.replace("causal", "causal&window:9,0")
-        done = run("bench", case, "--candidate", KERNEL, "--sweep", "tile", "--sweep",
-                   "threads", *QUICK, "--html", "-")
-        self.assertEqual(done.code, 0, done.err)
-        for word in ("<script", "src=", "href=", "http:", "https:", "url("):
-            self.assertNotIn(word, done.out)
-        page = Page()
-        page.feed(done.out)
-        page.close()
-        self.assertEqual(page.open, [])
-        # As text the case is as it was typed; as markup nothing of it is.
-        self.assertIn("causal&window:9,0", page.text)
-        self.assertNotIn("causal&window", done.out)
-        for word in ("Sweep of tile", "Sweep of threads", "Roofline", "GFLOP/s"):
-            self.assertIn(word, page.text)
-        heat, = [kind for tag, kind in page.tables if kind == "heat"]
-        self.assertTrue(heat)
-        # A best and a default tile, whatever the machine says which they are.
-        kinds = " ".join(page.cells)
-        self.assertEqual(kinds.count("best"), 1)
-        self.assertEqual(kinds.count("default"), 1)
-        self.assertEqual(page.tags.count("svg"), 2)
 
     def test_what_has_changed_since_a_baseline(self):
         kernel = f"cmd:python3 -B {HOST} 2e-5"

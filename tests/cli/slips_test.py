@@ -49,6 +49,7 @@ SLIPS = (
     (f"verify '{PLAIN}' --device cuda", "docs/gpu.md"),
     # What there was.
     (f"verify '{PLAIN}' --sarif s.sarif", "nearest is '--junit' (or --json"),
+    (f"bench '{PLAIN}' --html b.html", "bench has --json"),
     ("completion bash", "files of an installation"),
     # Masks and types.
     (f"verify '{PLAIN} mask=sliding:3'", "nearest is 'window'"),

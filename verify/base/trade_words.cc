@@ -166,6 +166,9 @@ constexpr TradeWord kTable[] = {
     {kOption, "timeout", "--call-timeout", ""},
     {kOption, "jobs j num_threads nthreads", "--threads", ""},
     {kOption, "output out o report", "--json", "--junit, --html, --receipt"},
+    {kOption, "html", "",
+     "pages are of verify, replay, invariance, selftest and plan; bench has "
+     "--json"},
     {kOption, "sarif", "--junit", "or --json; SARIF is written no more"},
     {kOption, "iterations iters n trials num_cases max_examples", "--budget",
      "--budget 1000cases"},
