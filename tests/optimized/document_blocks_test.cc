@@ -14,8 +14,8 @@ namespace {
 
 using test::Draw;
 
-TileClass Truth(const std::vector<int32_t>& ids, const BlockRules& rules,
-                int64_t block, int64_t row, int64_t col) {
+TileClass TruthOf(const std::vector<int32_t>& ids, const BlockRules& rules,
+                  int64_t block, int64_t row, int64_t col) {
   bool any = false, all = true;
   for (int64_t i = row * block; i < (row + 1) * block; ++i) {
     for (int64_t j = col * block; j < (col + 1) * block; ++j) {
@@ -50,7 +50,7 @@ TEST(DocumentBlocks, ExactForSortedIdsAndNeverWrongForOthers) {
     for (int64_t row = 0; row < blocks; ++row) {
       for (int64_t col = 0; col < blocks; ++col) {
         const TileClass c = ClassifyBlock(ranges, rules, row, col);
-        const TileClass truth = Truth(ids, rules, block, row, col);
+        const TileClass truth = TruthOf(ids, rules, block, row, col);
         if (c == TileClass::kEmpty) {
           ASSERT_EQ(truth, TileClass::kEmpty) << seed;
         }

@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 
-#include "optimized/attention_dispatch.h"
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
@@ -241,25 +240,8 @@ RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
 RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                                                const OutputSet& outputs,
                                                Execution* execution) const {
-  const bool supported = SupportsTarget(how);
-  if (!supported && how.target) {
+  if (!SupportsTarget(how)) {
     return RunWithoutTarget(*this, how, outputs, execution);
-  }
-  const optimized::Backend backends[] = {
-      {"optimized", optimized::AllFeatures(), supported,
-       "this CPU supports no compiled SIMD target"},
-      {"reference", optimized::AllFeatures()}};
-  const auto selected = optimized::SelectBackend(
-      backends, optimized::RequiredFeatures(data_.problem, data_.inputs),
-      "optimized");
-  const auto ran = selected.ok()
-                       ? optimized::FallBack(backends, selected.value())
-                       : Result<optimized::FallbackReceipt>(selected.status());
-  if (!ran.ok()) return Failed(ran.message());
-  if (ran->actual == "reference") {
-    const RunOutcome outcome = RunReference(outputs, execution);
-    execution->fallback_reason = ran->reason;
-    return outcome;
   }
   const Result<optimized::Plan> plan =
       optimized::MakePlan(data_.problem, ToCaps(how));
