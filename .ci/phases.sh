@@ -16,7 +16,7 @@ VOLUME=$(printf '%s|' EveryCorrectKernel EveryMutantIsFound IsRoundedOnceAndFlus
 VOLUME=${VOLUME%|}
 # Of programs that are one test.
 VOLUME_WITHIN=$(printf '%s:' Bounded.ASingleKeyAmongManyIsFoundByProbes \
-  'BoundedLongest.*' 'Calibrated.Seldom*' 'CorpusTest.Keeps*' \
+  'BoundedLongest.*' 'Calibrated.Seldom*' \
   DomainTest.EveryCaseIsLegalAndDrawnOnPurpose DomainTest.ReductionsEnd \
   'All/IdentifyScan*Bug.IsNotLearned/*' \
   Emulator.WithoutFaultIsTheContract 'Envelope.NeverAccuses*' \

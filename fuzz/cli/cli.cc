@@ -13,7 +13,6 @@ int Main(int argc, char** argv) {
     AddShrink(&program);
     AddExplain(&program);
     AddCampaign(&program);
-    AddCorpus(&program);
     return program.Run(argc, argv);
   });
 }

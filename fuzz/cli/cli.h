@@ -1,5 +1,5 @@
-// The program lockstep-fuzz: what `lockstep fuzz`, `shrink`, `campaign` and
-// `corpus` start.
+// The program lockstep-fuzz: what `lockstep fuzz`, `shrink`, `explain` and
+// `campaign` start.
 #ifndef LOCKSTEP_FUZZ_CLI_CLI_H_
 #define LOCKSTEP_FUZZ_CLI_CLI_H_
 
@@ -18,7 +18,6 @@ void AddFuzz(Parser* program);
 void AddShrink(Parser* program);
 void AddExplain(Parser* program);
 void AddCampaign(Parser* program);
-void AddCorpus(Parser* program);
 
 }  // namespace lockstep::fuzz::cli
 

@@ -319,14 +319,7 @@ class Fuzz(program.TestCase):
         self.assertIn("NOT CONFIRMED bits:o by case 1", done.out)
 
     def test_corpus(self):
-        out = self.path("small.cases")
-        with open("data/cases/smoke.cases", encoding="utf-8") as file:
-            cases = [line for line in file if line.startswith("attention_forward")]
-        done = run("corpus", "min", self.path("some.cases", "".join(cases[::8])),
-                   "--draw", "1", "--out", out)
-        self.assertEqual(done.code, 0, done.err)
-        self.assertRegex(done.out, r" kills of \d{3} mutants")
-        self.assertEqual(run("verify", "--cases", out).code in (0, 5), True)
+        out = "data/corpus/attention_forward.cases"
         done = run("fuzz", "--corpus", out, "--budget", "1cases", "--json",
                    "-")
         self.assertEqual(done.code, 0, done.err)
@@ -339,11 +332,6 @@ class Fuzz(program.TestCase):
             self.assertEqual(done.code, 0, done.err)
             self.assertRegex(done.err if more else done.out,
                              r"corpus    \d+ lines; left aside: \d+ of other ops")
-        done = run("corpus", "min", "--op", "block_plan", "data/corpus",
-                   "--out", self.path("plans.cases"))
-        self.assertIn(" of other ops", done.err)
-        self.assertUsage(run("corpus", "min"), "--draw")
-        self.assertUsage(run("corpus", "max"), "min")
 
     def test_shrink(self):
         done = run("shrink",
@@ -369,7 +357,7 @@ class Fuzz(program.TestCase):
         self.assertUsage(run("shrink", "attention_forward sq=1"), "skv")
 
     def test_help(self):
-        for verb in ("fuzz", "shrink", "campaign", "corpus"):
+        for verb in ("fuzz", "shrink", "campaign"):
             done = run(verb, "--help")
             self.assertEqual(done.code, 0, done.err)
             self.assertIn("Example", done.out)

@@ -49,7 +49,7 @@ class OptionsTest(program.TestCase):
         self.assertEqual(done.code, 2)
         last = done.err.rstrip("\n").splitlines()[-1]
         self.assertTrue(last.startswith("lockstep: no verb given; "), done.err)
-        for verb in ("verify", "fuzz", "campaign", "corpus", "shrink"):
+        for verb in ("verify", "fuzz", "campaign", "shrink"):
             self.assertIn(f" {verb} ", last)
         self.assertUsage(run("verfy"), "'verfy'", "'verify'")
         self.assertUsage(run("fuz", "--help"), "'fuz'", "'fuzz'")

@@ -50,6 +50,7 @@ SLIPS = (
     # What there was.
     (f"verify '{PLAIN}' --sarif s.sarif", "nearest is '--junit' (or --json"),
     (f"bench '{PLAIN}' --html b.html", "bench has --json"),
+    ("corpus min data/corpus", "nearest is 'fuzz' (--corpus FILE"),
     ("completion bash", "files of an installation"),
     # Masks and types.
     (f"verify '{PLAIN} mask=sliding:3'", "nearest is 'window'"),

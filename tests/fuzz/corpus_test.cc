@@ -1,56 +1,12 @@
-// Minimising keeps every feature and every kill.
+// Case files that fuzzing begins with.
 #include "fuzz/corpus.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
-
-#include "verify/registry/ops.h"
-#include "verify/tables/mutants.h"
 
 namespace lockstep::fuzz {
 namespace {
-
-std::vector<std::vector<verify::Case>> Drawn(uint64_t cases) {
-  const verify::Domain& domain =
-      *verify::FindDomain("attention_forward").value();
-  std::vector<std::vector<verify::Case>> sequences;
-  for (uint64_t n = 0; n < cases; ++n) {
-    sequences.push_back(verify::DrawCase(domain, {}, 1, n));
-  }
-  return sequences;
-}
-
-TEST(CorpusTest, KeepsFeaturesAndKills) {
-  const verify::Domain& domain =
-      *verify::FindDomain("attention_forward").value();
-  const auto offered = Drawn(12);
-  const Minimum minimum = MinimiseCorpus(domain, offered, nullptr, nullptr);
-  EXPECT_EQ(minimum.offered, 12);
-  EXPECT_GT(minimum.kills, 60);
-  ASSERT_LT(minimum.lines.size(), 12u);
-  EXPECT_TRUE(std::is_sorted(minimum.lines.begin(), minimum.lines.end()));
-  // The kept lines alone are worth as much.
-  std::vector<std::vector<verify::Case>> kept;
-  for (const std::string& line : minimum.lines) {
-    kept.push_back(verify::ParseCaseSequence(line).value());
-  }
-  const Minimum again = MinimiseCorpus(domain, kept, nullptr, nullptr);
-  EXPECT_EQ(again.features, minimum.features);
-  EXPECT_EQ(again.kills, minimum.kills);
-  EXPECT_LE(again.lines.size(), minimum.lines.size());
-}
-
-TEST(CorpusTest, LinesThatAddNothingGo) {
-  const verify::Domain& domain =
-      *verify::FindDomain("attention_forward").value();
-  auto twice = Drawn(3);
-  twice.push_back(twice[0]);
-  const Minimum minimum = MinimiseCorpus(domain, twice, nullptr, nullptr);
-  EXPECT_EQ(minimum.offered, 3);
-}
 
 TEST(CorpusTest, ReadsFilesAndFolders) {
   const auto file = ReadCorpus("data/cases/smoke.cases", "attention_forward");
@@ -82,32 +38,6 @@ TEST(CorpusTest, CountsWhatItLeavesAside) {
   Corpus one;
   one.sequences = {{verify::Case()}};
   EXPECT_EQ(one.Text(), "1 line");
-}
-
-TEST(CorpusTest, PlansAreWorthTheirMutants) {
-  const verify::Domain& domain = *verify::FindDomain("block_plan").value();
-  const std::vector<std::string> lines = {
-      "block_plan sq=2 skv=2 mask=causal bq=2 bk=2",
-      "block_plan sq=4 skv=4 mask=causal bq=2 bk=2"};
-  std::vector<std::vector<verify::Case>> offered;
-  for (const std::string& line : lines) {
-    offered.push_back(verify::ParseCaseSequence(line).value());
-  }
-  const Minimum minimum = MinimiseCorpus(domain, offered, nullptr, nullptr);
-  EXPECT_EQ(minimum.mutants,
-            static_cast<int64_t>(verify::PlanMutants().size()));
-  EXPECT_GE(minimum.kills, 5);
-}
-
-// The file that the project keeps is worth all there is.
-TEST(CorpusTest, TheCorpusOfPlansMissesNothing) {
-  const verify::Domain& domain = *verify::FindDomain("block_plan").value();
-  const auto kept = ReadCorpus("data/corpus/block_plan.cases", "block_plan");
-  ASSERT_TRUE(kept.ok()) << kept.message();
-  const Minimum minimum =
-      MinimiseCorpus(domain, kept->sequences, nullptr, nullptr);
-  EXPECT_EQ(minimum.features, static_cast<int64_t>(domain.features().size()));
-  EXPECT_EQ(minimum.kills, minimum.mutants);
 }
 
 }  // namespace

@@ -154,6 +154,7 @@ constexpr TradeWord kTable[] = {
     {kVerb, "completion man", "",
      "completions and the man page are files of an installation, and of "
      "pages/ of a build (README.md)"},
+    {kVerb, "corpus", "fuzz", "--corpus FILE; small sets are made no more"},
 
     {kOption, "atol rtol tol tolerance", "", kNoTolerance},
     {kOption, "v version", "--version", "of lockstep alone"},

@@ -24,8 +24,6 @@ constexpr Sibling kSiblings[] = {
      "Find the known bugs that give the wrong answer of a failing case"},
     {"campaign", "lockstep-fuzz",
      "Join the shards of fuzz --out, and confirm their findings"},
-    {"corpus", "lockstep-fuzz",
-     "Find a small set of cases with the same features and kills"},
     {"bench", "lockstep-bench",
      "Time kernels, as fractions of what the machine can do"},
     {"gate", "lockstep-bench",
