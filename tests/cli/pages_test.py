@@ -226,9 +226,6 @@ class Pages(program.TestCase):
         self.assertUsage(run("plan", "--cases", cases, "--html", cases),
                          "would replace")
         self.assertUsage(run("plan", CASE, CASE, "--html", "-"), "draws one case")
-        self.assertUsage(run("selftest", "--lengths", "64", "--html", "-"),
-                         "--markdown")
-        self.assertUsage(run("selftest", "--statistics", "--html", "-"), "no page")
 
     def test_a_page_on_stdout_is_alone_there(self):
         done = run("verify", program.SMALL, "--html", "-")
@@ -274,47 +271,6 @@ class Pages(program.TestCase):
         # Wilson's upper limit of none in n: z^2 / (n + z^2).
         limit = 1.96**2 / (result["zoo_cases"] + 1.96**2)
         self.assertIn(f"at most {limit:.2g}", drawn.text)
-
-    def test_severity_curves(self):
-        cases = self.path("few.cases", "attention_forward sq=3 skv=96 d=16 cap=20 "
-                          "lane=bf16 p=bf16 mask=causal align=br\n")
-        path = self.path("dials.json")
-        done = run("selftest", "--dials", "--curves", "3", "--cases", cases, "--html",
-                   "-", "--json", path)
-        self.assertEqual(done.code, 0, done.err)
-        drawn = Page(done.out)
-        with open(path, encoding="utf-8") as file:
-            curves = {c["mutant"]: c for c in json.load(file)["curves"]}
-        rows = {(row[0], row[1]): row[2:] for table in drawn.tables("points")
-                for row in table[1:]}
-        seen = [c for c in curves.values() if c["points"][0]["cases"]]
-        self.assertEqual(len(drawn.pictures("curve")), len(seen))
-        for curve in seen:
-            for point in curve["points"]:
-                self.assertLessEqual(point["found_on_own_inputs"], point["found"])
-                self.assertLessEqual(point["found"], point["cases"])
-                own, found = rows[curve["mutant"],
-                                  f"{point['setting']} {curve['dial']}"]
-                self.assertEqual(own, wilson(point["found_on_own_inputs"],
-                                             point["cases"]))
-                self.assertEqual(found, wilson(point["found"], point["cases"]))
-        # A key that is left out is found, however few; a tanh good to one bit is,
-        # one good to 22 is what a kernel may have.
-        drop = curves["attn.drop_last_key"]["points"]
-        self.assertEqual([(p["cases"], p["found"]) for p in drop], [(3, 3)] * len(drop))
-        tanh = curves["attn.tanh_coarse"]["points"]
-        self.assertEqual((tanh[0]["found"], tanh[-1]["found"]), (3, 0))
-
-
-def wilson(hits, total):
-    """As the page says it: the rate and its 95 % interval."""
-    rate, z = hits / total, 1.96
-    centre = rate + z * z / (2 * total)
-    half = z * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
-    low, high = ((centre + side * half) / (1 + z * z / total) for side in (-1, 1))
-    low = 0 if hits == 0 else low
-    high = 1 if hits == total else high
-    return f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
 if __name__ == "__main__":

@@ -86,6 +86,8 @@ def run_page(page, text, program, scratch):
         for line, code in commands(block):
             shell = line.replace("/tmp/", f"{scratch}/")
             shell = shell.replace("build/release/bin/lockstep", program)
+            shell = shell.replace("build/release/tests/bin",
+                                  f"{pathlib.Path(program).parents[1]}/tests/bin")
             done = subprocess.run(["bash", "-c", shell], cwd=ROOT, text=True,
                                   env=variables,
                                   stdout=subprocess.PIPE,

@@ -11,13 +11,13 @@
 #include <string>
 #include <utility>
 
+#include "tests/power/lengths/cases.h"
 #include "tests/support/runnable_targets.h"
 #include "tests/support/volume.h"
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
 #include "verify/case/case.h"
 #include "verify/inputs/attention_forward.h"
-#include "verify/selftest/lengths/cases.h"
 
 namespace lockstep::verify {
 

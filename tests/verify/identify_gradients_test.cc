@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "tests/power/identify/measured.h"
 #include "tests/verify/identify_gradients_kernel.h"
 #include "tests/verify/identify_questions.h"
 #include "verify/emulator/numbers.h"
-#include "verify/selftest/identify/measured.h"
 
 namespace lockstep::verify {
 namespace {

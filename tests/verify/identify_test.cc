@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/power/identify/measured.h"
 #include "tests/verify/identify_kernel.h"
 #include "tests/verify/identify_questions.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/numbers.h"
-#include "verify/selftest/identify/measured.h"
 
 namespace lockstep::verify {
 namespace {

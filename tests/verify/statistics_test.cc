@@ -7,11 +7,11 @@
 #include <cmath>
 #include <string>
 
+#include "tests/power/attention_forward_nulls.h"
 #include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_line.h"
 #include "tests/verify/statistics_lines.h"
 #include "verify/judge/judge.h"
-#include "verify/selftest/attention_forward_nulls.h"
 
 namespace lockstep::verify {
 namespace {

@@ -106,6 +106,9 @@ bool EndHosts();
 // The same; the exit code then says so where it would say nothing as grave.
 int AfterHosts(int exit_code);
 
+// Splits "a,b,c" at its commas.
+std::vector<std::string> WordsOfList(const std::string& text);
+
 // 0 ... 2^64 - 1. Errors: one line.
 Result<uint64_t> ParseSeed(const std::string& text);
 

@@ -243,6 +243,16 @@ Result<std::vector<Job>> ReadJobs(const CaseArguments& arguments) {
                        std::to_string(kMostCalls));
 }
 
+std::vector<std::string> WordsOfList(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
 Result<uint64_t> ParseSeed(const std::string& text) {
   uint64_t value = 0;
   const bool hex = text.starts_with("0x");

@@ -5,7 +5,6 @@
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/row.h"
 
 namespace lockstep::verify {
@@ -32,9 +31,8 @@ Subject SubjectOf(const char* kind, const std::string& spec,
   return {MakeEmulatedAttention(kind, spec, variant, dial), variant.numeric};
 }
 
-Result<Case> DrawAttentionForward(const NumericProfile& profile, int64_t keys,
-                                  uint64_t seed, int64_t) {
-  if (keys > 0) return ParseCase(AttentionLineAt(seed, keys, profile));
+Result<Case> DrawAttentionForward(const NumericProfile& profile, uint64_t seed,
+                                  int64_t) {
   return EncodedTameCase(*FindDomain("attention_forward").value(), seed,
                          profile.lane);
 }

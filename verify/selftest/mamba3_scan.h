@@ -1,5 +1,4 @@
-// The scan's part of the selftest: its mutants, and a case of its zoo, before
-// the tiers.
+// Opens the mutants and the zoo of scans, and draws the zoo's cases.
 #ifndef LOCKSTEP_VERIFY_SELFTEST_MAMBA3_SCAN_H_
 #define LOCKSTEP_VERIFY_SELFTEST_MAMBA3_SCAN_H_
 
@@ -10,7 +9,6 @@
 #include "reference/contract/status.h"
 #include "verify/emulator/mutants.h"
 #include "verify/selftest/row.h"
-#include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
 
@@ -26,20 +24,6 @@ std::string SmallScanLine(uint64_t seed, std::optional<Lane> lane);
 
 // The same at 1000 to 4100 tokens, with small states.
 std::string LongScanLine(uint64_t seed, std::optional<Lane> lane);
-
-// Whether a scan's mutant computes something else, not only less precisely, at
-// any length.
-bool IsStructural(const MutantInfo& info);
-
-// The mutant's pattern at a length that people run: as many tokens, and what
-// was ragged or odd still is; runs end where they ended within a chunk.
-// Requires: a mutant of a scan.
-Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length);
-
-// That case under one seed, before the probes, and where they find nothing,
-// before the envelope.
-Result<KillRow> TryScanMutantAt(const MutantInfo& info, int64_t length,
-                                uint64_t seed);
 
 }  // namespace lockstep::verify
 

@@ -7,7 +7,6 @@
 #include "verify/candidate/mutant_mamba3_scan_backward.h"
 #include "verify/domain/domain.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/row.h"
 
 namespace lockstep::verify {
@@ -21,9 +20,8 @@ Subject ScanSubject(const char* kind, const std::string& spec,
           variant.scan.numeric};
 }
 
-Result<Case> DrawScanBackward(const NumericProfile& profile, int64_t keys,
-                              uint64_t seed, int64_t) {
-  if (keys > 0) return ParseCase(ScanGradientLineAt(seed, keys, profile));
+Result<Case> DrawScanBackward(const NumericProfile& profile, uint64_t seed,
+                              int64_t) {
   return TameCase(*FindDomain(kScanBackward).value(), seed, profile.lane);
 }
 

@@ -127,8 +127,7 @@ std::string SelftestText(const SelftestResult& result) {
     text += std::string("\nsurvivor: ") + row.mutant->name + "  " +
             row.mutant->pattern;
   }
-  return text + "\n" + DialsText(result.dials) + CurvesText(result.curves) +
-         ZooText(result);
+  return text + "\n" + ZooText(result);
 }
 
 std::string SelftestJson(const SelftestResult& result) {
@@ -203,7 +202,6 @@ std::string SelftestJson(const SelftestResult& result) {
                {"alarms", AlarmsJson(result.alarms)},
                {"suspicious", AlarmsJson(result.suspicious)}};
   if (!result.zoo_with.empty()) json["zoo_with"] = result.zoo_with;
-  if (!result.curves.empty()) json["curves"] = CurvesJson(result.curves);
   return DumpJson(json, 2);
 }
 

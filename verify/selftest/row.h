@@ -39,10 +39,10 @@ struct SelftestRow {
   // Names of correct kernels, and one of them.
   std::vector<std::string> (*zoo)();
   Result<Subject> (*correct)(const std::string& name);
-  // A case for a correct kernel of this profile. `keys`: of sequences, 0 for
-  // small ones of any shape. `number`: of the case in the run. Errors: none.
-  Result<Case> (*draw)(const NumericProfile& profile, int64_t keys,
-                       uint64_t seed, int64_t number);
+  // A case for a correct kernel of this profile, small and of any shape.
+  // `number`: of the case in the run. Errors: none.
+  Result<Case> (*draw)(const NumericProfile& profile, uint64_t seed,
+                       int64_t number);
   // The correct kernel that ordinary cases compare with; null: the op has no
   // ordinary cases.
   const char* ordinary = nullptr;
@@ -50,8 +50,7 @@ struct SelftestRow {
   int64_t fewer = 1;
 };
 
-// Now and then a case of the zoo is as long as people run, where drawing one is
-// not all that `keys` asks for.
+// Now and then a case of the zoo is as long as people run.
 inline constexpr int64_t kLongEvery = 487;
 inline bool IsLong(int64_t number) {
   return number % kLongEvery == kLongEvery - 1;

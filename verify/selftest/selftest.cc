@@ -270,13 +270,6 @@ Result<SelftestResult> RunSelftest(const SelftestOptions& options) {
     result.plan_kills.push_back(TryPlanMutant(info));
     if (options.progress) options.progress(info.name);
   }
-  if (options.dials) {
-    ASSIGN_OR_RETURN(result.dials,
-                     MeasureDials(options.ordinary, options.threads));
-    ASSIGN_OR_RETURN(
-        result.curves,
-        MeasureCurves(options.ordinary, options.curves, options.threads));
-  }
   for (const SelftestRow* op : options.rows) TryZoo(*op, options, &result);
   return result;
 }

@@ -15,8 +15,6 @@
 #include "verify/emulator/mutants.h"
 #include "verify/judge/rules/foreign_rules.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/dials/curves.h"
-#include "verify/selftest/dials/dials.h"
 #include "verify/selftest/rates.h"
 #include "verify/selftest/row.h"
 #include "verify/tables/mutants.h"
@@ -45,16 +43,16 @@ struct SelftestOptions {
   double seconds_each = 60;  // per mutant
   // Judged of each op, all variants together; see SelftestRow::fewer.
   int64_t zoo_cases = 100000;
-  // Keys (tokens) of the zoo's cases; 0: small ones, of any shape.
-  int64_t zoo_keys = 0;
+  // Draws the zoo's cases; null: the op's row does, small ones of any shape.
+  std::function<Result<Case>(const SelftestRow&, const NumericProfile&,
+                             uint64_t seed)>
+      draw;
   // Correct kernels whose names begin with one of these; empty: all.
   std::vector<std::string> zoo_only;
   // Only cases whose lines have one of these keys (zoo/draw.h), and only ops
   // that have such cases; empty: all.
   std::vector<std::string> zoo_with;
-  bool dials = false;  // turn the dials of the mutants down, too
-  int64_t curves = 0;  // draws of each ordinary case at each setting; 0: none
-  int threads = 0;     // of zoo and dials; 0: as many as the machine has
+  int threads = 0;  // of the zoo; 0: as many as the machine has
   uint64_t seed = 0;
   // Which ops' mutants and zoo, and the ops that lines are of.
   std::span<const SelftestRow* const> rows = SelftestRows();
@@ -104,8 +102,6 @@ struct SelftestResult {
   std::vector<ZooCount> zoo;  // by op
   std::vector<KillRow> kills;
   std::vector<PlanKill> plan_kills;
-  std::vector<DialRow> dials;
-  std::vector<DialCurve> curves;
   int64_t zoo_variants = 0;
   int64_t zoo_cases = 0;
   int64_t zoo_probes = 0;  // cases judged on a probe's inputs, too

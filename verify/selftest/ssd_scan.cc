@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "verify/case/mamba3_scan/case.h"
 #include "verify/domain/domain.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/mamba3_scan.h"
 #include "verify/selftest/row.h"
 
@@ -19,17 +19,19 @@ std::vector<const MutantInfo*> SsdMutants() {
       [](const MutantInfo& info) { return info.op() == kSsdScan; });
 }
 
-// Tokens of a long case: as many as people run.
+// More tokens of a long case: as many as people run.
 constexpr int64_t kLeastLong = 1000;
 constexpr uint64_t kLongRange = 3000;
 
-Result<Case> DrawSsdScan(const NumericProfile& profile, int64_t keys,
-                         uint64_t seed, int64_t number) {
-  if (keys == 0 && IsLong(number)) {
-    keys = kLeastLong + static_cast<int64_t>(seed % kLongRange);
-  }
-  if (keys > 0) return ParseCase(ScanLineAt(kSsdScan, seed, keys, profile));
-  return TameCase(*FindDomain(kSsdScan).value(), seed, profile.lane);
+Result<Case> DrawSsdScan(const NumericProfile& profile, uint64_t seed,
+                         int64_t number) {
+  Result<Case> c = TameCase(*FindDomain(kSsdScan).value(), seed, profile.lane);
+  if (!c.ok() || !IsLong(number)) return c;
+  auto& scan = c->Get<Mamba3ScanCase>();
+  const auto more = kLeastLong + static_cast<int64_t>(seed % kLongRange);
+  scan.problem.length += more;
+  for (auto& row : scan.seg.rows) row.back().length += more;
+  return c;
 }
 
 }  // namespace

@@ -120,5 +120,19 @@ TEST(ForeignRules, EachRejectsWhatItShould) {
             (std::array<bool, kForeignRules>{false, true, false, true, false}));
 }
 
+TEST(ZooRun, IsTheSameOnAnyNumberOfThreads) {
+  SelftestOptions options;
+  options.zoo_cases = 84;
+  options.threads = 1;
+  const SelftestResult one = RunZoo(options);
+  options.threads = 3;
+  const SelftestResult three = RunZoo(options);
+  EXPECT_TRUE(one.ZooPassed()) << ZooText(one);
+  EXPECT_EQ(one.zoo_cases, 84 + 42 + 42 + 42 + 21 + 21);
+  EXPECT_EQ(one.zoo_cases, three.zoo_cases);
+  EXPECT_EQ(one.zoo_probes, three.zoo_probes);
+  EXPECT_EQ(one.statistics_false_alarms, three.statistics_false_alarms);
+}
+
 }  // namespace
 }  // namespace lockstep::verify

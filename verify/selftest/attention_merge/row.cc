@@ -5,28 +5,31 @@
 
 #include "verify/base/status_macros.h"
 #include "verify/candidate/attention_merge/mutant.h"
+#include "verify/case/attention_merge/case.h"
 #include "verify/domain/domain.h"
 #include "verify/registry/ops.h"
-#include "verify/selftest/lengths/cases.h"
 #include "verify/selftest/row.h"
 
 namespace lockstep::verify {
 namespace {
 
 constexpr const char* kAttentionMerge = "attention_merge";
-// Of a long case: as many as people split.
-constexpr int64_t kLongKeys = 4096;
+// More parts of a long case: 4096 keys by 256. An odd number stays one.
+constexpr int64_t kMoreParts = 16;
 
 Subject MergeSubject(const char* kind, const std::string& spec,
                      const MergeVariant& variant, MergeFault fault) {
   return {MakeEmulatedMerge(kind, spec, variant, fault), variant.numeric};
 }
 
-Result<Case> DrawMerge(const NumericProfile& profile, int64_t keys,
-                       uint64_t seed, int64_t number) {
-  if (keys == 0 && IsLong(number)) keys = kLongKeys;
-  if (keys > 0) return ParseCase(MergeLineAt(seed, keys, profile));
-  return TameCase(*FindDomain(kAttentionMerge).value(), seed, profile.lane);
+Result<Case> DrawMerge(const NumericProfile& profile, uint64_t seed,
+                       int64_t number) {
+  Result<Case> c =
+      TameCase(*FindDomain(kAttentionMerge).value(), seed, profile.lane);
+  if (!c.ok() || !IsLong(number)) return c;
+  auto& merge = c->Get<AttentionMergeCase>();
+  if (merge.letters.empty()) merge.parts += kMoreParts;
+  return c;
 }
 
 }  // namespace

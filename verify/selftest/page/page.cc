@@ -5,7 +5,6 @@
 #include "verify/base/format.h"
 #include "verify/report/markup/html.h"
 #include "verify/report/markup/svg.h"
-#include "verify/selftest/page/curves.h"
 #include "verify/selftest/selftest.h"
 
 namespace lockstep::verify {
@@ -135,22 +134,6 @@ std::string RulesHtml(const SelftestResult& result) {
          "</table></div>\n";
 }
 
-std::string DialsHtml(const SelftestResult& result) {
-  if (result.dials.empty()) return "";
-  std::vector<std::vector<std::string>> rows;
-  for (const DialRow& row : result.dials) {
-    rows.push_back(
-        {row.info->name,
-         row.mildest == 0 ? "at no setting" : std::to_string(row.mildest),
-         row.info->dial, row.tier, row.line});
-  }
-  return "<h2>How mild a bug may be and still be found</h2>\n<p>The mildest "
-         "setting of each bug's dial that a tier that proves finds on the "
-         "ordinary cases and their probes. Of bits, and of the N of a factor "
-         "1 + 2^-N, more is milder; of all else, less.</p>\n" +
-         HtmlTable({"bug", "mildest", "dial", "tier", "on"}, rows, "text");
-}
-
 std::string ZooHtml(const SelftestResult& result) {
   if (result.zoo_cases == 0) return "";
   const auto row = [](const char* name, const Rate& rate) {
@@ -215,10 +198,8 @@ std::string SelftestPage(const SelftestResult& result) {
                       Count(result.zoo_cases, "case") + " of " +
                       Count(result.zoo_variants, "variant")}}) +
       SurvivorsHtml(result) + FamiliesHtml(result) + RulesHtml(result) +
-      ZooHtml(result) + CurvesHtml(result.curves) + DialsHtml(result) +
-      KillsHtml(result) + PlansHtml(result);
-  return HtmlPage("lockstep selftest", std::string(kStyle) + kCurvesStyle,
-                  body);
+      ZooHtml(result) + KillsHtml(result) + PlansHtml(result);
+  return HtmlPage("lockstep selftest", kStyle, body);
 }
 
 }  // namespace lockstep::verify

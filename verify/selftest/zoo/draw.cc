@@ -66,7 +66,8 @@ std::optional<Case> DrawForZoo(const SelftestRow& op,
   uint64_t state = Mix(seed);
   const int64_t draws = options.zoo_with.empty() ? 1 : kMostDraws;
   for (int64_t n = 0; n < draws; ++n) {
-    Result<Case> c = op.draw(profile, options.zoo_keys, seed, number);
+    Result<Case> c = options.draw ? options.draw(op, profile, seed)
+                                  : op.draw(profile, seed, number);
     if (c.ok() && HasOne(c.value(), options.zoo_with) &&
         ValidateCase(c.value()).ok()) {
       return std::move(c.value());
