@@ -34,8 +34,7 @@ if(TARGET lockstep AND Python3_FOUND AND (NOT CMAKE_CROSSCOMPILING
   install(DIRECTORY "${_pages}/" DESTINATION "${CMAKE_INSTALL_DATADIR}")
 endif()
 
-# All that is installed, and no test: what scripts/verify.sh builds, so that
-# `cmake --install` works behind it.
+# All that is installed, and no test, so that `cmake --install` works behind it.
 add_custom_target(lockstep_installed DEPENDS ${_all_pages})
 add_dependencies(lockstep_installed ${_libraries} ${_programs})
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh clone to a verdict: installs what is missing, builds the release
-# programs into build/release/bin/ and runs the main job: the smoke cases, the
+# From a fresh clone to a verdict: installs what is missing, builds lockstep into
+# build/release/bin/ (not its siblings for fuzzing and timing) and runs the main job: the smoke cases, the
 # cases on captured tensors of a real model and every regression. Exit code of `lockstep verify`.
 #
 #   scripts/verify.sh [OPTION...]     options are passed on to `lockstep verify`
@@ -14,7 +14,7 @@ case ${1:-} in
 esac
 
 scripts/install-deps.sh
-phase "build release" build release lockstep_installed
+phase "build release" build release lockstep
 printf '\n'
 exec build/release/bin/lockstep verify --cases data/cases/smoke.cases \
   --cases data/cases/captured.cases \

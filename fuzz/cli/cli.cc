@@ -13,6 +13,7 @@ int Main(int argc, char** argv) {
     AddShrink(&program);
     AddExplain(&program);
     AddCampaign(&program);
+    AddSelftest(&program);
     return program.Run(argc, argv);
   });
 }

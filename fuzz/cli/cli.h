@@ -1,5 +1,5 @@
-// The program lockstep-fuzz: what `lockstep fuzz`, `shrink`, `explain` and
-// `campaign` start.
+// The program lockstep-fuzz: what `lockstep fuzz`, `shrink`, `explain`,
+// `campaign` and `selftest` start.
 #ifndef LOCKSTEP_FUZZ_CLI_CLI_H_
 #define LOCKSTEP_FUZZ_CLI_CLI_H_
 
@@ -18,6 +18,7 @@ void AddFuzz(Parser* program);
 void AddShrink(Parser* program);
 void AddExplain(Parser* program);
 void AddCampaign(Parser* program);
+void AddSelftest(Parser* program);
 
 }  // namespace lockstep::fuzz::cli
 

@@ -130,12 +130,12 @@ def c_kernel(hour):
 
 
 def install(hour):
-    """`cmake --install` behind scripts/verify.sh, and a project that finds it."""
+    """`cmake --install` of a build, and a project that finds it."""
     build = pathlib.Path(hour.program).parents[1]
     page = (ROOT / "docs/api.md").read_text()
-    assert "scripts/verify.sh\ncmake --install build/release --prefix" in page
+    assert "lockstep_installed\ncmake --install build/release --prefix" in page
     if not (build / "pages").is_dir():
-        raise NotHere("a build by scripts/verify.sh")
+        raise NotHere("a build of lockstep_installed")
     prefix = hour.scratch / "prefix"
     hour.run(["cmake", "--install", str(build), "--prefix", str(prefix)], 0)
     found, = re.findall(r"```cmake\n(.*?)```", page, re.S)

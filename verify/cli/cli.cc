@@ -43,7 +43,6 @@ int RunCommand(int argc, char** argv) {
   AddList(&program);
   AddEnv(&program);
   AddExport(&program);
-  AddSelftest(&program);
   AddPlan(&program);
   AddIds(&program);
   AddSiblings(&program);

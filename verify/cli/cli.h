@@ -28,7 +28,6 @@ void AddReplay(Parser* program);
 void AddList(Parser* program);
 void AddEnv(Parser* program);
 void AddExport(Parser* program);
-void AddSelftest(Parser* program);
 void AddPlan(Parser* program);
 void AddInvariance(Parser* program);
 void AddIdentify(Parser* program);

@@ -24,6 +24,8 @@ constexpr Sibling kSiblings[] = {
      "Find the known bugs that give the wrong answer of a failing case"},
     {"campaign", "lockstep-fuzz",
      "Join the shards of fuzz --out, and confirm their findings"},
+    {"selftest", "lockstep-fuzz",
+     "Test the judge with known bugs and correct kernels"},
     {"bench", "lockstep-bench",
      "Time kernels, as fractions of what the machine can do"},
     {"gate", "lockstep-bench",
@@ -60,9 +62,14 @@ int StartSibling(int argc, char** argv) {
     std::vector<char*> arguments(argv, argv + argc);
     arguments.push_back(nullptr);
     execv(path->c_str(), arguments.data());
+    const std::string why =
+        errno == ENOENT
+            ? "which is not there; in a checkout build it with: cmake --build "
+              "--preset release --target " +
+                  std::string(sibling.program)
+            : std::string("which cannot be started: ") + std::strerror(errno);
     return Fail("'" + std::string(sibling.verb) + "' is the program " +
-                path.value() +
-                ", which cannot be started: " + std::strerror(errno));
+                path.value() + ", " + why);
   }
   return -1;
 }

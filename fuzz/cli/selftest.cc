@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "verify/cli/cli.h"
+#include "fuzz/cli/cli.h"
 #include "verify/selftest/selftest.h"
 #include "verify/selftest/zoo/draw.h"
 
-namespace lockstep::verify::cli {
+namespace lockstep::fuzz::cli {
 namespace {
+
+using namespace verify;  // NOLINT(google-build-using-namespace): the judge's
+using namespace verify::cli;  // NOLINT(google-build-using-namespace)
 
 struct SelftestArguments {
   std::string cases = "data/cases/selftest.cases";
@@ -132,4 +135,4 @@ void AddSelftest(Parser* program) {
   verb->run = [a] { return RunSelftestVerb(*a); };
 }
 
-}  // namespace lockstep::verify::cli
+}  // namespace lockstep::fuzz::cli
