@@ -27,7 +27,7 @@
 
 // Major version in the upper 16 bits, minor version below. A kernel that was
 // built for another major version is refused.
-#define LOCKSTEP_ABI 0x0001000au
+#define LOCKSTEP_ABI 0x00010000u
 
 // What the functions of ops return; `message` of the receipt says why.
 enum {
@@ -41,9 +41,8 @@ enum {
   LOCKSTEP_BF16 = 2,  // uint16_t, the upper half of an f32
   LOCKSTEP_U8 = 3,    // 0 or 1
   LOCKSTEP_I32 = 4,
-  LOCKSTEP_F16 = 5,  // since 1.4: uint16_t, an IEEE binary16
-  // Since 1.7, for k and v, since 1.9 for q: uint8_t, Open Compute Project
-  // formats.
+  LOCKSTEP_F16 = 5,  // uint16_t, an IEEE binary16
+  // For q, k and v: uint8_t, Open Compute Project formats.
   LOCKSTEP_E4M3 = 6,
   LOCKSTEP_E5M2 = 7
 };
@@ -80,7 +79,7 @@ enum {
   LOCKSTEP_MASK_OR = 9,     // any term
   // The element of `dense` at [.., i / block_q, j / block_k] is 1.
   LOCKSTEP_MASK_BLOCKS = 10,
-  // Since 1.8, for a kernel that wants "indices": j is in the list of the query
+  // For a kernel that wants "indices": j is in the list of the query
   // and its kv head, `indices`. A key that is there twice counts once.
   LOCKSTEP_MASK_INDEX = 11
 };
@@ -98,7 +97,7 @@ typedef struct lockstep_mask {
   const int64_t* prefix;  // one for each batch row
   const lockstep_tensor* dense;
   int64_t block_q, block_k;  // of LOCKSTEP_MASK_BLOCKS
-  // Since 1.8, of LOCKSTEP_MASK_INDEX: i32 [b, hkv, sq, K], in any order, -1
+  // LOCKSTEP_MASK_INDEX: i32 [b, hkv, sq, K], in any order, -1
   // behind the last entry of a shorter list; for a kernel that wants
   // "indices:ended" -1, then numbers that mean nothing.
   const lockstep_tensor* indices;
@@ -132,9 +131,9 @@ typedef struct lockstep_attention_forward_call {
   const lockstep_named_tensor* tables;  // "tables.ROW.NAME"
   // Outputs.
   const lockstep_tensor *o, *lse;
-  // Since 1.2: how many splits to compute by; 0: as you like.
+  // How many splits to compute by; 0: as you like.
   int32_t splits;
-  // Since 1.5, of a kernel that wants "pages" and a case with page=; k and v
+  // For a kernel that wants "pages" and a case with page=; k and v
   // are NULL then. Key j of batch row b, j < kv_len[b], lies in slot j %
   // page_size of page page_table[b][j / page_size]. Other slots and entries of
   // the table may hold anything.
@@ -143,26 +142,26 @@ typedef struct lockstep_attention_forward_call {
   const lockstep_tensor *k_pages, *v_pages;  // [pages, hkv, page_size, d]
   const lockstep_tensor* page_table;         // i32 [b, most pages]
   const lockstep_tensor* kv_len;             // i32 [b]
-  // Since 1.6, for a kernel that wants "varlen" and a case with layout=varlen:
+  // For a kernel that wants "varlen" and a case with layout=varlen:
   // not 0, and q, k, v and o are [tokens, heads, channels], lse is [hq,
   // tokens]. Query i of batch row b is token cu_seqlens_q[b] + i, and key j is
   // token cu_seqlens_k[b] + j; both tables are i32 [b + 1]. Tokens from the
   // last entry on may hold anything, and no kernel may write them.
   int32_t varlen;
-  // Since 1.7, for a kernel that wants "kvlane" and a case with kvlane=. A
+  // For a kernel that wants "kvlane" and a case with kvlane=. A
   // value is the element times its scale. Scales are NULL or f32: [1, 1, 1] per
   // tensor, [1, hkv, 1] per head, else [b, hkv, ceil(skv / keys per scale)].
   // Scales of keys that do not exist may hold anything.
   int32_t kv_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
   const lockstep_tensor *k_scale, *v_scale;
   int64_t k_scale_keys, v_scale_keys;  // 0: all keys of a head have one scale
-  // Since 1.9, for a kernel that wants "qlane" and a case with qlane=, which
+  // For a kernel that wants "qlane" and a case with qlane=, which
   // has kvlane=, too. Scales are like those of k, with hq in place of hkv and
   // queries in place of keys.
   int32_t q_lane;  // LOCKSTEP_E4M3, LOCKSTEP_E5M2, or 0
   const lockstep_tensor* q_scale;
   int64_t q_scale_queries;  // 0: all queries of a head have one scale
-  // Since 1.10, for kernels that claim the contract's bits (docs/numerics.md):
+  // For kernels that claim the contract's bits (docs/numerics.md):
   // the order of its sums ("chain", "amx", "ampere" or "hopper"), and the
   // number of parts that split= cuts the keys into. Gradients: "" and 0.
   const char* order;
@@ -200,7 +199,7 @@ typedef struct lockstep_mamba3_scan_call {
   // Outputs.
   const lockstep_tensor* y;
   const lockstep_tensor *carry_theta, *carry_h, *carry_k, *carry_v;
-  int32_t splits;  // since 1.2, as that of attention
+  int32_t splits;  // as that of attention
 } lockstep_mamba3_scan_call;
 
 // The gradients of attention: the call of the forward op whose gradients are
@@ -213,7 +212,7 @@ typedef struct lockstep_attention_backward_call {
   // Outputs. With forward->varlen these and the cotangents are also tokens: dq,
   // d_o and dlse by cu_seqlens_q, dk and dv by cu_seqlens_k.
   const lockstep_tensor *dq, *dk, *dv, *dsink;
-  // Since 1.1, where the profile has grad.from = own: the o and lse that the
+  // Where the profile has grad.from = own: the o and lse that the
   // gradients are of, of a forward pass of the kernel's own.
   const lockstep_tensor *own_o, *own_lse;
 } lockstep_attention_backward_call;
@@ -258,10 +257,10 @@ typedef struct lockstep_ssd_scan_call {
   const lockstep_tensor *segments, *cu_seqlens;
   // Outputs.
   const lockstep_tensor *y, *carry_h;
-  int32_t splits;  // since 1.2, as that of attention
+  int32_t splits;  // as that of attention
 } lockstep_ssd_scan_call;
 
-// Attention over parts of the keys, to be put together by their lse. Since 1.4.
+// Attention over parts of the keys, to be put together by their lse.
 typedef struct lockstep_attention_merge_call {
   uint32_t size, abi;
   const char* case_line;
@@ -342,8 +341,8 @@ typedef struct lockstep_description {
   const char* threads;  // numbers that it can be told to use: "1 4"
   const char* profile;  // a name, or the text of a profile file
   int64_t alignment;   // of tensors, a power of two up to 4096; 0: an element's
-  const char* splits;  // since 1.2: numbers that it can be told: "1 2 8"
-  // Since 1.3: "cuda" or "cuda:1", where `data` of tensors is memory of that
+  const char* splits;  // numbers that it can be told: "1 2 8"
+  // "cuda" or "cuda:1", where `data` of tensors is memory of that
   // device. Masks, offsets and the room of a planner stay the CPU's. NULL: all
   // is memory of the CPU.
   const char* device;
