@@ -77,6 +77,16 @@ class Gate(program.TestCase):
             self.assertEqual(shape["told_times"]["candidate"], "told, not used")
             self.assertGreater(shape["candidate_seconds"], 5e-3)
 
+    def test_a_baseline_that_breaks_between_turns_is_not_the_candidates_fault(self):
+        broken = self.host("1e-5 device --dies 12")
+        done = run("gate", broken, self.host(1e-5), SHAPES[0], "--profile",
+                   "from-candidate", "--budget", "0.1s")
+        self.assertUsage(done, "the baseline broke while it was timed on", "--dies 12")
+        code, result = self.gate(self.host(1e-5), broken, SHAPES[0], "--profile",
+                                 "from-candidate", "--budget", "0.1s")
+        self.assertEqual((code, result["decision"]), (1, "delete"))
+        self.assertIn("it broke", result["reason"])
+
     def test_a_teams_own_table(self):
         rules = run("gate", "--print-rules").out
         self.assertTrue(rules.startswith("lockstep-gate 1\n"))
