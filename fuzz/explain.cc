@@ -1,5 +1,6 @@
 #include "fuzz/explain.h"
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -106,11 +107,13 @@ std::optional<verify::NumericProfile> ClaimsOf(const Target& target) {
 
 class Teller {
  public:
-  Teller(const verify::Domain& domain, const Target& target)
+  // `asked`: the case before it was made small.
+  Teller(const verify::Domain& domain, const Target& target, const Case& asked)
       : domain_(domain),
         target_(target),
         claims_(ClaimsOf(target)),
-        explainer_(domain.op, claims(), target.stop) {}
+        explainer_(domain.op, claims(), target.stop,
+                   std::numeric_limits<double>::infinity(), asked.shard) {}
 
   // The case, or the probe of it, that shows the finding.
   Status AddFailing(const Case& c, const Outcome& outcome) {
@@ -304,7 +307,7 @@ Result<Explained> Explain(const verify::Domain& domain,
         "bugs on; the smallest is '" +
         verify::MinimalLine(shrunk.sequence) + "' (give it more --seconds)");
   }
-  Teller teller(domain, target);
+  Teller teller(domain, target, sequence.back());
   const std::string law = LawIn(shrunk.outcome);
   RETURN_IF_ERROR(law.empty() ? teller.AddFailing(c, shrunk.outcome)
                               : teller.AddLaw(c, law));

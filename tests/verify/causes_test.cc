@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,9 @@ Explanation First(const std::string& line, const std::string& kernel,
   const auto trial = Open(line);
   std::optional<NumericProfile> claims;
   if (profile != nullptr) claims = LoadProfile(profile).value();
-  Explainer explainer(OpName(ParseCase(line, Ops()).value()),
-                      claims ? &*claims : nullptr);
+  const Case c = ParseCase(line, Ops()).value();
+  Explainer explainer(OpName(c), claims ? &*claims : nullptr, nullptr,
+                      std::numeric_limits<double>::infinity(), c.shard);
   explainer.AddWrong(*trial, AnswerOf(kernel, *trial));
   const std::vector<Explanation> causes = explainer.Causes();
   return causes.empty() ? Explanation{} : causes[0];
@@ -51,7 +53,8 @@ TEST(Causes, ABugIsNamedByItsBits) {
 }
 
 // Of a kernel whose shards are right, and which puts their answers together
-// wrongly: in as many shards as its row of the catalogue has not.
+// wrongly: in as many shards as its row of the catalogue has not, where the
+// case says how many.
 TEST(Causes, WrongGlueOfShardsIsNamed) {
   const struct {
     const char* line;
@@ -68,14 +71,25 @@ TEST(Causes, WrongGlueOfShardsIsNamed) {
        "kv_seg=runs:18,22",
        "shard.last_step_dropped", "ring:3"}};
   for (const auto& [line, bug, shard] : kernels) {
-    const Explanation cause = First(
-        line, std::string("mutant:") + bug + ",shard=" + shard, "cpu-f32");
+    const std::string kernel = std::string("mutant:") + bug + ",shard=" + shard;
+    const Explanation cause =
+        First(std::string(line) + " shard=" + shard, kernel, "cpu-f32");
     EXPECT_EQ(cause.bug, bug);
     EXPECT_TRUE(cause.same_bits) << bug;
-    EXPECT_NE(cause.what.find(std::string(", cut in ") + shard),
-              std::string::npos)
-        << cause.what;
+    EXPECT_EQ(cause.candidate, kernel + ",base=cpu");
   }
+  const Explanation elsewhere =
+      First(kernels[0].line, "mutant:shard.unnormalised,shard=kv:2", "cpu-f32");
+  EXPECT_FALSE(elsewhere.bug.starts_with("shard.")) << elsewhere.bug;
+}
+
+// Eight shards of three key heads, which no line may ask for, were replayed,
+// and the judge wrote beyond its tensors.
+TEST(Causes, CutsThatDoNotFitAreNotReplayed) {
+  const Explanation cause =
+      First("attention_forward hq=6 hkv=3 sq=20 skv=24 d=4 shard=kv:8",
+            "mutant:attn.rescale_stale", "cpu-f32");
+  EXPECT_NE(cause.bug, "shard.other_key_head");
 }
 
 // An lse where there should be minus infinity, rounded in other tiles.

@@ -33,8 +33,8 @@ constexpr int64_t kProvingRows = 2;
 constexpr int64_t kProvingElements = 8;
 constexpr double kMostAgainst = 0.1;
 
-// Multiply-adds of a case up to which kernels in shards are tried, half a
-// hundred of them.
+// Multiply-adds of a case up to which kernels in shards are tried, a dozen of
+// them.
 constexpr int64_t kShardWork = int64_t{1} << 22;
 
 // Of a run, beside its multiply-adds.
@@ -142,10 +142,12 @@ std::string Explainer::Held::Doubt(bool all) const {
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
-                     const std::atomic<bool>* stop, double seconds)
+                     const std::atomic<bool>* stop, double seconds,
+                     std::optional<ShardSpec> shard)
     : op_(std::move(op)),
       profile_(profile),
       stop_(stop),
+      shard_(shard),
       budget_(seconds * kWorkOfSecond) {}
 
 std::optional<Numbers> Explainer::Run(Ground* ground, const std::string& spec) {
@@ -269,10 +271,11 @@ void Explainer::Refine() {
 }
 
 // On the first case. Kernels in shards compute all of it, sample or not.
-void Explainer::TryShards() {
+void Explainer::TryShards(const ShardSpec& shard) {
   const Trial& trial = *grounds_.front().trial;
   if (WorkToExplain(trial) > kShardWork) return;
-  const std::vector<Hypothesis> all = ShardHypothesesOf(op_, profile_);
+  const std::vector<Hypothesis> all =
+      ShardHypothesesOf(op_, profile_, shard.count);
   const int64_t before = tried_;
   HoldAll(all);
   spent_ += WorkOf(trial, {}) * static_cast<double>(tried_ - before);
@@ -298,7 +301,7 @@ void Explainer::Add(Ground ground) {
   // What the cases so far could not tell from another, this one may have shown
   // to be neither.
   Refine();
-  if (!Reproduced() && !std::exchange(sharded_, true)) TryShards();
+  if (shard_ && !Reproduced()) TryShards(*std::exchange(shard_, std::nullopt));
   Sort();
   held_.resize(std::min(held_.size(), sample ? kKeptOfSample : kKept));
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "verify/case/shards/shard.h"
 #include "verify/causes/explanation.h"
 #include "verify/causes/fit.h"
 #include "verify/causes/hypotheses.h"
@@ -33,10 +34,12 @@ class Explainer {
  public:
   // `profile`: that the candidate claims; null: the exact contract. It is kept.
   // `seconds`: worth of work (kWorkOfSecond); then nothing more is tried. What
-  // is tried has one order, whatever the budget.
+  // is tried has one order, whatever the budget. `shard`: that of the case;
+  // only there are kernels in shards tried.
   Explainer(std::string op, const NumericProfile* profile,
             const std::atomic<bool>* stop = nullptr,
-            double seconds = std::numeric_limits<double>::infinity());
+            double seconds = std::numeric_limits<double>::infinity(),
+            std::optional<ShardSpec> shard = std::nullopt);
 
   // Takes a wrong answer into account. `rows`: those that are looked at; empty:
   // all.  Requires: outputs of this trial, which is kept.
@@ -108,7 +111,7 @@ class Explainer {
   // Dials turned, then edges where kernels have them, until one reproduces all
   // answers; goes on from where it stopped. The last 32 keys may be a tile's.
   void Refine();
-  void TryShards();
+  void TryShards(const ShardSpec& shard);
   // Holds bugs of tiles against what a bug reproduces, in every tile.
   void CompareWithTiles();
   std::vector<std::string> Tiles() const;
@@ -135,10 +138,10 @@ class Explainer {
   size_t turned_ = 0;
   size_t tiled_ = 0;
   int64_t tried_ = 0;
-  bool all_tried_ = false;  // as the catalogue has them
-  bool compared_ = false;   // with bugs of tiles
-  bool sharded_ = false;    // bugs of shards were tried
-  const double budget_;     // multiply-adds
+  bool all_tried_ = false;          // as the catalogue has them
+  bool compared_ = false;           // with bugs of tiles
+  std::optional<ShardSpec> shard_;  // none once bugs of shards were tried
+  const double budget_;             // multiply-adds
   double spent_ = 0;
 };
 

@@ -22,7 +22,6 @@ constexpr std::array<std::array<int64_t, 2>, 8> kTiles = {{{16, 16},
                                                            {64, 32},
                                                            {256, 256}}};
 constexpr int kLeastTile = 8;
-constexpr int kShards[] = {2, 3, 4, 8};
 constexpr int64_t kChunks[] = {8, 16, 32, 64, 128, 256};
 // Bits of precision that are left, and counts of anything else.
 constexpr int kBits[] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16};
@@ -86,15 +85,6 @@ const std::vector<MutantInfo>& ShardInfos() {
   return kInfos;
 }
 
-// "kv:4" of "mutant:shard.x,shard=kv:4,base=cpu"; empty: there is none.
-std::string ShardIn(const std::string& spec) {
-  constexpr std::string_view kKey = ",shard=";
-  const size_t at = spec.find(kKey);
-  if (at == std::string::npos) return "";
-  const size_t from = at + kKey.size();
-  return spec.substr(from, spec.find(',', from) - from);
-}
-
 // "the last key is left out" of "the last N keys are left out".
 std::string OfOneKey(std::string sentence, size_t n) {
   sentence.erase(n, std::string_view("N ").size());
@@ -115,8 +105,6 @@ std::string Hypothesis::Name() const {
 std::string Hypothesis::Sentence() const {
   std::string sentence = bug->breaks;
   if (second != nullptr) return sentence + "; " + second->breaks;
-  const std::string shard = ShardIn(spec);
-  if (!shard.empty()) return sentence + ", cut in " + shard;
   if (bug->dial == nullptr) return sentence;
   const std::string own = BugIn(spec);
   const size_t at = own.find('@');
@@ -163,7 +151,8 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
 }
 
 std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
-                                          const NumericProfile* profile) {
+                                          const NumericProfile* profile,
+                                          int64_t count) {
   std::vector<Hypothesis> all;
   const bool narrow = profile != nullptr && profile->p != NumberType::kF32;
   for (const MutantInfo& bug : ShardInfos()) {
@@ -171,13 +160,11 @@ std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
     const std::string base = bug.attention() && narrow ? "flash" : bug.base;
     const ShardBug& of = *FindShardBug(bug.name).value();
     const auto axis = static_cast<size_t>(ReadShard(of.shard)->axis);
-    for (const int count : kShards) {
-      all.push_back({&bug, nullptr,
-                     std::string("mutant:") + bug.name +
-                         ",shard=" + std::string(kShardAxes[axis]) + ":" +
-                         std::to_string(count) + ",base=" + base,
-                     "variant:" + base});
-    }
+    all.push_back({&bug, nullptr,
+                   std::string("mutant:") + bug.name +
+                       ",shard=" + std::string(kShardAxes[axis]) + ":" +
+                       std::to_string(count) + ",base=" + base,
+                   "variant:" + base});
   }
   return all;
 }

@@ -32,10 +32,11 @@ struct Hypothesis {
 std::vector<Hypothesis> HypothesesOf(const std::string& op,
                                      const NumericProfile* profile);
 
-// The same of kernels that compute a case in shards, right ones, and put the
-// answers together wrongly: in 2, 3, 4 and 8 shards.
+// The same of kernels that compute a case in `count` shards, right ones, and
+// put the answers together wrongly.
 std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,
-                                          const NumericProfile* profile);
+                                          const NumericProfile* profile,
+                                          int64_t count);
 bool InShards(const Hypothesis& hypothesis);
 
 // Whether rows of the op's answers are independent, so that known bugs can be

@@ -17,6 +17,7 @@
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_file.h"
 #include "verify/inputs/fill.h"
+#include "verify/inputs/picks/picked.h"
 
 namespace lockstep::verify {
 namespace {
@@ -249,6 +250,7 @@ Result<AttentionMergeData> MaterialiseMerge(const Case& c,
 Result<AttentionMergeData> PickParts(const AttentionMergeData& from,
                                      const std::vector<int64_t>& parts,
                                      double filler, AttentionMergeCase* to) {
+  if (!AreAmong(parts, from.problem.parts, -1)) return NoSuchPart();
   to->parts = static_cast<int64_t>(parts.size());
   AttentionMergeData made;
   RETURN_IF_ERROR(Allocate(*to, 0, &made));

@@ -36,7 +36,7 @@ Result<AttentionMergeData> MaterialiseMerge(const Case& c,
 
 // The case's data with these parts in this order; a part may come twice. -1: a
 // part that saw no key, with an o of `filler`. Layout: that of `to`.
-//   Errors: memory.
+//   Errors: memory, a part that `from` does not have.
 Result<AttentionMergeData> PickParts(const AttentionMergeData& from,
                                      const std::vector<int64_t>& parts,
                                      double filler, AttentionMergeCase* to);

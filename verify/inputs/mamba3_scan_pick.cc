@@ -10,6 +10,7 @@
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/mamba3_scan/line.h"
 #include "verify/case/mamba3_scan_backward.h"
+#include "verify/inputs/picks/picked.h"
 
 namespace lockstep::verify {
 namespace {
@@ -38,6 +39,7 @@ class Picker {
 
   Result<Mamba3ScanData> Run() {
     data_.problem = ToProblem(case_);
+    if (!Exists()) return NoSuchPart();
     Status status = MakeScanRuns(case_, 0, &data_);
     for (size_t n = 0; n < kScanTensors && status.ok(); ++n) {
       status = Make(static_cast<T>(n));
@@ -48,6 +50,21 @@ class Picker {
   }
 
  private:
+  // Says whether the source has all that is picked, and the pick has as much as
+  // the new case takes.
+  bool Exists() const {
+    const Mamba3ScanProblem& p = data_.problem;
+    const Mamba3ScanProblem& source = from_.problem;
+    return std::ssize(pick_.tokens) == p.batch * p.length &&
+           AreAmong(pick_.tokens, source.batch * source.length) &&
+           std::ssize(pick_.heads) == p.heads &&
+           AreAmong(pick_.heads, source.heads) && p.ranks == source.ranks;
+  }
+  bool HasRuns() const {
+    return std::ssize(pick_.runs) >= CountRuns(case_) &&
+           AreAmong(pick_.runs, CountRuns(from_.problem, from_.inputs));
+  }
+
   bool Wanted(T tensor) const {
     if (!IsCarry(tensor)) return from_.at(tensor).there();
     const bool angle = tensor == T::kCarryTheta || tensor == T::kDTheta;
@@ -105,6 +122,7 @@ class Picker {
   Status Make(T tensor) {
     if (!Wanted(tensor)) return {};
     const ScanStorage& source = from_.at(tensor);
+    if (IsCarry(tensor) && source.there() && !HasRuns()) return NoSuchPart();
     ScanStorage& made = data_.storage[static_cast<size_t>(tensor)];
     const ScanShape shape = ShapeOf(tensor);
     const Lane lane = source.there() ? source.tensor.view.lane : Lane::kF32;

@@ -26,7 +26,7 @@ ScanPick PickAll(const Mamba3ScanData& from);
 // The inputs of `to`: its rows, length, runs and whether there is a carry are
 // its own, everything else as in `from`. A carry that `from` does not have is
 // left for the caller to fill (poison). file_shape stays empty.
-//   Errors: memory.
+//   Errors: memory, a pick that leaves `from` or does not fill `to`.
 Result<Mamba3ScanData> PickScan(const Mamba3ScanData& from,
                                 const ScanPick& pick, const Mamba3ScanCase& to);
 

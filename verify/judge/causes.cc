@@ -98,10 +98,10 @@ class CauseFinder {
         failed_(*failed),
         profile_(failed->claims ? &*failed->claims : nullptr),
         op_(OpName(*from.request.call)),
-        explainer_(
-            op_, profile_, from.options.stop,
-            from.options.explain_seconds *
-                (from.candidate.traits().repeatable ? 1 : kAnswersAlone)) {}
+        explainer_(op_, profile_, from.options.stop,
+                   from.options.explain_seconds *
+                       (from.candidate.traits().repeatable ? 1 : kAnswersAlone),
+                   from.request.call->shard) {}
 
   void Run(const Finding& finding) {
     AskedAgain asked;

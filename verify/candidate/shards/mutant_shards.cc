@@ -20,6 +20,7 @@
 #include "verify/ops/attention_forward/shards/cut.h"
 #include "verify/ops/attention_forward/shards/merge.h"
 #include "verify/ops/attention_forward/trial.h"
+#include "verify/ops/mamba3_scan/trial.h"
 #include "verify/ops/shards.h"
 
 namespace lockstep::verify {
@@ -53,12 +54,18 @@ class ShardedKernel final : public EmulatedCandidate {
                  const Variation&, const OutputSet& outputs,
                  Execution* execution) override {
     const auto* attention = dynamic_cast<const AttentionForwardTrial*>(&trial);
-    if (bug_.scan == (attention != nullptr)) {
+    const auto* scan = dynamic_cast<const Mamba3ScanTrial*>(&trial);
+    if (bug_.scan ? scan == nullptr : attention == nullptr) {
       return Refuse(" computes " + bug_.op() + " only");
     }
-    const Status status = attention != nullptr
-                              ? RunAttention(request, *attention, outputs)
-                              : RunScan(request, trial, outputs);
+    // It cuts what a line with this shard= may ask for, and nothing else.
+    Case cut = attention != nullptr ? attention->request() : scan->request();
+    cut.shard = shard_;
+    Status status = ValidateCase(cut);
+    if (status.ok()) {
+      status = attention != nullptr ? RunAttention(request, *attention, outputs)
+                                    : RunScan(request, trial, outputs);
+    }
     if (!status.ok()) return Refuse(": " + status.message());
     return Ran("in " + FormatShard(shard_), execution);
   }
@@ -106,6 +113,7 @@ class ShardedKernel final : public EmulatedCandidate {
 Status ShardedKernel::RunScan(const CaseRequest& request, const Trial& trial,
                               const OutputSet& outputs) {
   ASSIGN_OR_RETURN(Shards shards, trial.laws().MakeShards({shard_, nullptr}));
+  if (!shards.why_not.empty()) return Status::Error(shards.why_not);
   OutputSet handed;
   for (size_t n = 0; n < shards.calls.size(); ++n) {
     ASSIGN_OR_RETURN(LawCall call, shards.calls[n].make());

@@ -43,7 +43,9 @@ std::string PrintShard(const Case& c, int64_t) {
 
 Result<ShardSpec> ReadShard(std::string_view text) {
   Scanner in(text, 0, text.size());
-  return ScanShard(in);
+  ASSIGN_OR_RETURN(const ShardSpec shard, ScanShard(in));
+  if (in.AtEnd()) return shard;
+  return in.Error("unexpected " + Quote(in.Rest()) + " after the value");
 }
 
 constinit const CaseKey kShardKey = {

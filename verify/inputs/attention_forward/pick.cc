@@ -12,6 +12,7 @@
 #include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward/pick_masks.h"
+#include "verify/inputs/picks/picked.h"
 
 namespace lockstep::verify {
 namespace {
@@ -38,6 +39,10 @@ struct Stretch {
   int64_t count = 0;
   int64_t padding = 0;
 
+  bool LiesIn(int64_t length) const {
+    return first >= 0 && count >= 1 && first <= length - count && padding >= 0;
+  }
+
   int64_t size() const { return count + padding; }
   bool Pads(int64_t i) const { return i >= count; }
   int64_t From(int64_t i) const { return first + i % count; }
@@ -47,6 +52,10 @@ Result<LaneTensor> PickRows(const LaneTensor& from,
                             const std::vector<int64_t>& rows,
                             const std::vector<int64_t>& heads,
                             const Stretch& at, double factor, Layout layout) {
+  if (!AreAmong(rows, from.view.shape[0]) ||
+      !AreAmong(heads, from.view.shape[1]) || !at.LiesIn(from.view.shape[2])) {
+    return NoSuchPart();
+  }
   const std::array<int64_t, 4> shape = {SizeOf(rows), SizeOf(heads), at.size(),
                                         from.view.shape[3]};
   Result<LaneTensor> to = AllocateLaneTensor(from.view.lane, shape,
@@ -112,7 +121,18 @@ class AttentionPicker {
     DescribeCase();
   }
 
+  // Says whether the source has all that is picked.
+  bool Exists() const {
+    const AttentionForwardProblem& p = from_.problem;
+    return AreAmong(pick_.rows, p.batch) &&
+           AreAmong(pick_.q_heads, p.q_heads) &&
+           AreAmong(pick_.kv_heads, p.kv_heads) &&
+           SizeOf(pick_.q_heads) % SizeOf(pick_.kv_heads) == 0 &&
+           queries_.LiesIn(p.q_len) && keys_.LiesIn(p.kv_len);
+  }
+
   Result<AttentionForwardData> Run() {
+    if (!Exists()) return NoSuchPart();
     Describe();
     CutMasks();
     Status status = Take(from_.q, pick_.q_heads, queries_, &data_.q);
@@ -398,7 +418,8 @@ Result<AttentionForwardData> PickAttention(const AttentionForwardData& from,
 
 void DescribePick(const AttentionForwardData& from, const AttentionPick& pick,
                   AttentionForwardCase* to) {
-  AttentionPicker(from, pick, to).Describe();
+  AttentionPicker picker(from, pick, to);
+  if (picker.Exists()) picker.Describe();
 }
 
 Result<LaneTensor> PickQueries(const LaneTensor& from,

@@ -39,17 +39,18 @@ AttentionPick PickAll(const AttentionForwardData& from);
 // query and key. Layout is that of `to`, whose extents the pick decides. Terms
 // of a mask that count from elsewhere than the picked keys have become dense
 // ones.
-//   Errors: memory.
+//   Errors: memory, a pick that leaves the source.
 Result<AttentionForwardData> PickAttention(const AttentionForwardData& from,
                                            const AttentionPick& pick,
                                            AttentionForwardCase* to);
 
-// The case alone: extents, counts, alignment, masks and segments.
+// The case alone: extents, counts, alignment, masks and segments. A pick that
+// leaves the source leaves it as it is.
 void DescribePick(const AttentionForwardData& from, const AttentionPick& pick,
                   AttentionForwardCase* to);
 
 // Rows of a tensor [b, h, s, c] of queries, which the pick moves like q.
-//   Errors: memory.
+//   Errors: memory, a pick that leaves the tensor.
 Result<LaneTensor> PickQueries(const LaneTensor& from,
                                const AttentionPick& pick, Layout layout);
 
