@@ -32,7 +32,7 @@ TEST(DomainTest, OrdersAreDrawnWhereTheyMayBe) {
     }
     mixed += orders.size() == 2 ? 1 : 0;
   }
-  EXPECT_GT(may, 400);
+  EXPECT_GT(may, 250);
   EXPECT_GT(has, 0.4 * may);
   EXPECT_LT(has, 0.6 * may);
   EXPECT_GT(mixed, 5);  // sequences that change it between two calls

@@ -10,6 +10,7 @@
 #include "tests/verify/judge_line.h"
 #include "verify/base/elements.h"
 #include "verify/base/random/deviates.h"
+#include "verify/domain/draws/further.h"
 #include "verify/emulator/numbers.h"
 
 namespace lockstep::verify {
@@ -113,6 +114,36 @@ TEST(Fp8Weights, FieldsThatAreNotTrueAreFound) {
     const CaseResult result =
         JudgeSpec(line, std::string("variant:") + kernel, With(profile));
     EXPECT_EQ(result.verdict, Verdict::kFail) << kernel << " by " << profile;
+  }
+}
+
+// Ordinary lines hide weights without their scale; the draw of small weights,
+// which verify adds where p is in fp8, does not.
+TEST(Fp8Weights, OneDrawShowsSmallWeights) {
+  const JudgeOptions claims =
+      With("base = flash-bf16; name = a; p = e4m3; p_scale = 256");
+  for (const char* line :
+       {"attention_forward hq=2 sq=33 skv=101 d=16 lane=bf16 kvlane=e4m3",
+        "attention_forward hq=4 hkv=2 sq=20 skv=129 d=64 lane=bf16 "
+        "kvlane=e4m3 kscale=tensor:0.5",
+        "attention_forward hq=2 sq=1 skv=300 d=32 lane=bf16 kvlane=e5m2"}) {
+    const auto judged = [&](const Case& c) {
+      return JudgeSpec(MinimalLine(c), "variant:fp8-p-unscaled", claims)
+          .verdict;
+    };
+    const Case own = ParseCase(line).value();
+    EXPECT_EQ(judged(own), Verdict::kPass) << line;
+    bool shown = false;
+    for (const Case& c : FurtherDraws(own, 1, true)) {
+      shown |= judged(c) == Verdict::kFail;
+    }
+    EXPECT_TRUE(shown) << line;
+    // The right kernel passes it.
+    for (const Case& c : FurtherDraws(own, 1, true)) {
+      EXPECT_NE(JudgeSpec(MinimalLine(c), "variant:fp8-p-e4m3", claims).verdict,
+                Verdict::kFail)
+          << MinimalLine(c);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/draws/cotangent.h"
 #include "verify/domain/draws/further.h"
+#include "verify/domain/draws/served.h"
 #include "verify/domain/features.h"
 #include "verify/domain/reducer.h"
 
@@ -35,6 +36,9 @@ constexpr std::string_view kMissing[] = {"fill_probe",
                                          "pages_shared",
                                          "pages_ragged",
                                          "pages_fewer",
+                                         "pages_apart",
+                                         "pages_far",
+                                         "pages_above_256",
                                          "v_in_k",
                                          "v_in_k_all",
                                          "fp8_e4m3",
@@ -78,7 +82,7 @@ std::vector<Case> WithCotangents(const OpRow& op, Draw* draw,
                                  const DomainOptions& options,
                                  std::vector<Case> sequence) {
   for (Case& c : sequence) {
-    DrawOwn(draw, options.tame, &c);
+    DrawOwn(draw, options.tame || options.ordinary, &c);
     c = NormalForm(c).value_or(EmptyCase(op));
   }
   return sequence;
@@ -109,12 +113,18 @@ std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
   std::vector<Case> sequence = WithCotangents(
       op, draw, options, DrawAttention(op, draw, options, false));
-  const auto encoded = [&] {
-    return WithLists(draw, WithVarlen(draw, std::move(sequence)));
-  };
-  if (options.tame) return options.encodings ? encoded() : sequence;
-  sequence = WithFurther(draw, WithSizes(draw, std::move(sequence)));
-  return options.near ? sequence : encoded();
+  if (!options.tame) {
+    sequence = WithFurther(draw, WithSizes(draw, std::move(sequence)));
+  }
+  if (options.tame ? options.encodings : !options.near) {
+    sequence = WithLists(draw, WithVarlen(draw, std::move(sequence)));
+  }
+  if (!options.tame && !options.near) {
+    sequence = WithF16(draw, options, std::move(sequence));
+    sequence = WithServedBackward(draw, options, std::move(sequence));
+  }
+  for (Case& c : sequence) KeepInRange(&c);
+  return sequence;
 }
 
 std::vector<Case> DrawBackwardGuards(const OpRow& op, Draw* draw,

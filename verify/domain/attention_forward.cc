@@ -1,4 +1,4 @@
-// Generator version 14 of attention_forward: what a draw means here is frozen.
+// Generator version 15 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "verify/case/attention_forward/probe.h"
 #include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/draws/further.h"
+#include "verify/domain/draws/served.h"
 #include "verify/domain/reducer.h"
 
 namespace lockstep::verify {
@@ -162,7 +163,7 @@ std::vector<FillTerm> DrawRegime(Draw* draw, bool tame) {
 void DrawFill(Draw* draw, const DomainOptions& options, bool probes,
               AttentionForwardCase* c) {
   if (draw->OneIn(2)) {
-    c->fill = DrawRegime(draw, options.tame);
+    c->fill = DrawRegime(draw, options.tame || options.ordinary);
   } else if (!options.tame && probes && draw->OneIn(10) && DrawProbe(draw, c)) {
     return;
   }
@@ -301,15 +302,20 @@ std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
   if (options.tame) {
-    return options.encodings ? WithEncodings(draw, std::move(sequence))
-                             : sequence;
+    if (options.encodings) sequence = WithEncodings(draw, std::move(sequence));
+    for (Case& c : sequence) KeepInRange(&c);
+    return sequence;
   }
   sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
   sequence = WithFurther(draw, std::move(sequence));
   if (!options.near) {
     sequence = WithSplits(draw, WithFar(draw, std::move(sequence)));
     sequence = WithEncodings(draw, std::move(sequence));
+    sequence = WithPoolStrides(draw, std::move(sequence));
+    sequence = WithF16(draw, options, std::move(sequence));
+    sequence = WithServedForward(draw, options, std::move(sequence));
   }
+  for (Case& c : sequence) KeepInRange(&c);
   return WithGpuOrders(options, std::move(sequence));
 }
 

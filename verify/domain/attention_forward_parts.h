@@ -48,6 +48,17 @@ std::vector<Case> WithFp8Queries(Draw* draw, std::vector<Case> sequence);
 // index lists.
 std::vector<Case> WithLists(Draw* draw, std::vector<Case> sequence);
 
+// attention_forward/paged.cc, version 15: pools with strides of their own.
+std::vector<Case> WithPoolStrides(Draw* draw, std::vector<Case> sequence);
+// attention_forward/served.cc, version 15: shapes that people serve, and train.
+std::vector<Case> WithServedForward(Draw* draw, const DomainOptions& options,
+                                    std::vector<Case> sequence);
+std::vector<Case> WithServedBackward(Draw* draw, const DomainOptions& options,
+                                     std::vector<Case> sequence);
+
+// attention_forward/range.cc: numbers that the lanes hold, gradients' too.
+void KeepInRange(Case* c);
+
 // attention_forward/alias.cc: v in k has no numbers of its own, so terms of v
 // alone have nothing to fill.
 void DropValueTerms(AttentionForwardCase* a);

@@ -9,6 +9,7 @@
 #include "verify/case/attention_merge/case.h"
 #include "verify/domain/draws/cotangent.h"
 #include "verify/domain/draws/further.h"
+#include "verify/domain/draws/served.h"
 #include "verify/domain/features.h"
 #include "verify/domain/reducer.h"
 
@@ -17,14 +18,23 @@ namespace {
 
 // Names and their order are written into campaigns: append only.
 constexpr const char* kFeatures[] = {
-    "one_part",      "two_parts",    "many_parts",  "parts_64",
-    "several_heads", "several_rows", "one_channel", "lane_bf16",
-    "out_differs",   "base_2",       "layout_shnd", "layout_snhd",
-    "layout_nshd",   "letters",      "empty_parts", "blank_rows",
-    "nan",           "posinf",       "lse_normal",  "lse_equal",
-    "lse_int",       "lse_wide",     "lse_huge",    "fill_special",
-    "fill_poison",   "fill_int",     "fill_huge",   "size_parts_128",
-    "size_dv_128",   "size_rows_512"};
+    "one_part",      "two_parts",     "many_parts",  "parts_64",
+    "several_heads", "several_rows",  "one_channel", "lane_bf16",
+    "out_differs",   "base_2",        "layout_shnd", "layout_snhd",
+    "layout_nshd",   "letters",       "empty_parts", "blank_rows",
+    "nan",           "posinf",        "lse_normal",  "lse_equal",
+    "lse_int",       "lse_wide",      "lse_huge",    "fill_special",
+    "fill_poison",   "fill_int",      "fill_huge",   "size_parts_128",
+    "size_dv_128",   "size_rows_512", "lane_f16"};
+
+// What decoding in parts, ring attention and shared prefixes merge.
+constexpr const char* kServed[] = {
+    "s={2..8} h=4 n={1..3} dv={64|128} base={e|2} empty={0|0.3}",
+    "s={16..64} h=2 n=1 dv=64 base={e|2} empty={0|0.5}",
+    "s=2 h=2 n={1..40} dv={64|128} base={e|2}",
+    "s=2 h=2 n={9..40} dv=64 lse=uniform:-60,60",
+    "s={2..8} h={4|16} n=1 dv=512 base=2 empty={0|0.3}",
+    "s={2|4} h=4 n={1..9} dv=128 layout={snhd|nshd} out=f32"};
 
 AttentionMergeCase* MergePart(Case* c) { return &c->Get<AttentionMergeCase>(); }
 
@@ -85,7 +95,7 @@ int64_t DrawParts(Draw* draw) {
 Case DrawOne(const OpRow& op, Draw* draw, const DomainOptions& options) {
   Case c = EmptyCase(op);
   AttentionMergeCase* merge = MergePart(&c);
-  const bool tame = options.tame;
+  const bool tame = options.tame, mild = tame || options.ordinary;
   merge->parts = DrawParts(draw);
   merge->heads = draw->Of<int64_t>({1, 1, 2, 3, 4});
   merge->rows = draw->In(1, 9);
@@ -98,15 +108,15 @@ Case DrawOne(const OpRow& op, Draw* draw, const DomainOptions& options) {
   merge->layout = tame ? MergeLayout::kShnd
                        : draw->Of({MergeLayout::kShnd, MergeLayout::kShnd,
                                    MergeLayout::kSnhd, MergeLayout::kNshd});
-  merge->fill = DrawCotangent(draw, tame);
-  merge->lse = DrawLse(draw, tame);
+  merge->fill = DrawCotangent(draw, mild);
+  merge->lse = DrawLse(draw, mild);
   if (draw->OneIn(4) && merge->parts <= 9) {
     for (int64_t s = 0; s < merge->parts; ++s) {
-      merge->letters.push_back({DrawLetter(draw, tame)});
+      merge->letters.push_back({DrawLetter(draw, mild)});
     }
   }
-  DrawMarks(draw, tame, merge);
-  if (!tame && draw->OneIn(3)) {
+  DrawMarks(draw, mild, merge);
+  if (!mild && draw->OneIn(3)) {
     merge->fill.push_back(MergeTerm(FillKind::kPoison));
   }
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
@@ -132,6 +142,7 @@ class MergeFeatures : FeatureFinder<kFeatures> {
     Set("several_rows", c.rows > 1);
     Set("one_channel", c.value_dim == 1);
     Set("lane_bf16", c.lane == Lane::kBf16);
+    Set("lane_f16", c.lane == Lane::kF16);
     Set("out_differs", c.lane != c.out_lane);
     Set("base_2", c.base == LseBase::kTwo);
     Set("layout_shnd", c.layout == MergeLayout::kShnd);
@@ -224,7 +235,10 @@ std::vector<Case> DrawAttentionMerge(const OpRow& op, Draw* draw,
   if (options.tame) return sequence;
   // A kernel that keeps something from call to call.
   if (draw->OneIn(10)) sequence.push_back(DrawOne(op, draw, options));
-  return WithFurther(draw, std::move(sequence));
+  sequence = WithFurther(draw, std::move(sequence));
+  if (options.near) return sequence;
+  sequence = WithF16(draw, options, std::move(sequence));
+  return WithServed(draw, options, kServed, std::move(sequence));
 }
 
 std::span<const char* const> AttentionMergeFeatures() { return kFeatures; }

@@ -55,8 +55,10 @@ std::vector<Case> DrawCase(const Domain& domain, const DomainOptions& options,
                       (options.guards == Guards::kSome && index % 4 == 3);
   const bool guarded = guards && domain.draw_guards != nullptr;
   Draw draw(seed, guarded ? kGuardKey : kDrawKey, index);
+  DomainOptions own = options;
+  own.ordinary |= index < kOrdinaryFirst && !options.near;
   std::vector<Case> sequence =
-      (guarded ? domain.draw_guards : domain.draw)(*domain.row, &draw, options);
+      (guarded ? domain.draw_guards : domain.draw)(*domain.row, &draw, own);
   for (Case& c : sequence) {
     if (options.in_shards) CutBySeed(&c);
   }

@@ -139,9 +139,10 @@ bool DrawProbe(Draw* draw, Mamba3ScanCase* c) {
 }
 
 void DrawFill(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
+  const bool mild = options.tame || options.ordinary;
   if (!options.tame && draw->OneIn(10) && DrawProbe(draw, c)) return;
   const FillTerm normal = Term(kNormal, 1);
-  switch (draw->In(0, options.tame ? 5 : 11)) {
+  switch (draw->In(0, mild ? 5 : 11)) {
     case 0:
     case 1:
     case 2:
@@ -202,7 +203,9 @@ std::vector<Case> DrawMamba3(const OpRow& op, Draw* draw,
                              const DomainOptions& options) {
   std::vector<Case> sequence = DrawSmallScan(op, draw, options);
   if (options.tame) return sequence;
-  return WithFurther(draw, WithScanSizes(draw, std::move(sequence)));
+  sequence = WithFurther(draw, WithScanSizes(draw, std::move(sequence)));
+  return options.near ? sequence
+                      : WithServedScans(draw, options, std::move(sequence));
 }
 
 std::vector<Case> DrawSmallScan(const OpRow& op, Draw* draw,

@@ -23,6 +23,10 @@ void SetState(int64_t n, Mamba3ScanCase* c);
 // Version 4: now and then the widths of real models, or many tokens.
 std::vector<Case> WithScanSizes(Draw* draw, std::vector<Case> sequence);
 
+// mamba3_scan/served.cc, version 15: scans that people train and serve.
+std::vector<Case> WithServedScans(Draw* draw, const DomainOptions& options,
+                                  std::vector<Case> sequence);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_DOMAIN_MAMBA3_SCAN_PARTS_H_

@@ -59,7 +59,11 @@ void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
   const int64_t count =
       std::min(request.count, request.candidate.traits().MostDraws());
   const JudgeOptions options = OptionsOfDraws(request.options);
-  for (const Case& c : FurtherDraws(*request.own.call, count)) {
+  // Weights in fp8 vanish beside others; what has answers has none to this.
+  const bool fp8 = request.own.claims != nullptr &&
+                   request.own.claims->p == NumberType::kE4m3 && count > 0 &&
+                   request.candidate.held() == nullptr;
+  for (const Case& c : FurtherDraws(*request.own.call, count, fp8)) {
     if (options.stop != nullptr && *options.stop) return;
     CaseRequest own = request.own;
     own.call = &c;

@@ -3,9 +3,11 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "reference/contract/numerics.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/attention_forward/pages.h"
 #include "verify/case/attention_forward/views.h"
 #include "verify/domain/attention_forward.h"
 #include "verify/domain/features.h"
@@ -66,7 +68,12 @@ constexpr const char* kAttentionFeatures[] = {
     // Index lists: of each kind, and beside other terms.
     "index", "index_ascending", "index_recent", "index_beside",
     // Queries in fp8: not k's format, and what shares a scale.
-    "fp8_q", "fp8_q_other", "fp8_q_head", "fp8_q_token"};
+    "fp8_q", "fp8_q_other", "fp8_q_head", "fp8_q_token",
+    // f16, and decoding with a window.
+    "lane_f16", "p_f16", "decode_window",
+    // Pages with memory between them, over 2^31 elements, or many; lists of a
+    // ragged batch.
+    "pages_apart", "pages_far", "pages_above_256", "index_varlen"};
 
 // Tiles of the emulated kernels; those of ours are multiples of it.
 constexpr int64_t kEdge = 4;
@@ -88,9 +95,11 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
   FeatureSet Find() {
     Shape();
     Numbers();
-    Mask(c_.mask, 0);
+    // Where every head has its own, no head has that of all.
+    const auto own = static_cast<int64_t>(c_.head_mask.size());
+    if (own < c_.q_heads) Mask(c_.mask, 0);
     for (const auto& [head, mask] : c_.head_mask) Mask(mask, 0);
-    Set("head_masks", !c_.head_mask.empty());
+    Set("head_masks", own > 0 && c_.q_heads > 1);
     using Align = Alignment::Kind;
     Set("align_top_left", c_.align.kind == Align::kTopLeft);
     Set("align_bottom_right", c_.align.kind == Align::kBottomRight);
@@ -146,6 +155,8 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Set("lane_bf16", c_.lane == Lane::kBf16);
     Set("lane_f32", c_.lane == Lane::kF32);
     Set("p_bf16", c_.p_lane == Lane::kBf16);
+    Set("lane_f16", c_.lane == Lane::kF16);
+    Set("p_f16", c_.p_lane == Lane::kF16);
     Set("cap_none", !c_.softcap);
     Set("cap", c_.softcap.has_value());
     Set("cap_below_one", c_.softcap && c_.softcap->value < 1);
@@ -175,6 +186,15 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     Set("mask_and", mask.kind == Kind::kAnd);
     Set("mask_or", mask.kind == Kind::kOr);
     Set("mask_nested", depth > 0 && !mask.children.empty());
+    if (mask.kind == Kind::kAnd) {
+      const auto has = [&](Kind kind) {
+        return std::any_of(
+            mask.children.begin(), mask.children.end(),
+            [kind](const MaskExpr& child) { return child.kind == kind; });
+      };
+      Set("decode_window",
+          c_.q_len == 1 && has(Kind::kCausal) && has(Kind::kWindow));
+    }
     if (mask.kind == Kind::kWindow) {
       Set("window", true);
       Set("window_zero", mask.left == 0 || mask.right == 0);
@@ -193,6 +213,7 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
       Set("index_ascending", source.draw == DenseSource::ListDraw::kAscending);
       Set("index_recent", source.draw == DenseSource::ListDraw::kRecent);
       Set("index_beside", !c_.mask.children.empty());
+      Set("index_varlen", c_.layout == Layout::kVarlen);
       return;
     }
     Set("dense_random", source.kind == DenseSource::Kind::kRandom);
@@ -287,6 +308,16 @@ class AttentionFinder : FeatureFinder<kAttentionFeatures> {
     const PagedKeys& page = c_.page;
     if (!page.any()) return;
     Set("pages", true);
+    const AttentionForwardProblem problem = ToProblem(c_);
+    const int64_t pages = PoolPages(problem, InputShapes(c_), page);
+    Set("pages_above_256", TableWidth(problem, page) > 256);
+    for (const auto& [given, width] :
+         {std::pair{&c_.strides.k, c_.head_dim},
+          std::pair{&c_.strides.v, c_.value_dim}}) {
+      if (!*given) continue;
+      Set("pages_apart", (**given)[0] != page.size * c_.kv_heads * width);
+      Set("pages_far", (pages - 1) * (**given)[0] > INT32_MAX);
+    }
     Set("pages_nhd", page.nhd);
     Set("pages_shared", page.shared > 0);
     for (const int64_t keys : c_.valid_kv) {

@@ -24,6 +24,7 @@ using enum FillKind;
 // What a draw makes of the scores.
 enum class Scores : uint8_t {
   kMany,   // a key with about half of the weight, the rest on all others
+  kSmall,  // the same, where each of the others is below fp8's range
   kCaps,   // from far below the cap to far beyond it
   kLone,   // a key with nearly all of the weight
   kBelow,  // all of them far below zero
@@ -38,6 +39,8 @@ constexpr double kLargeValue = 0x1p20;
 constexpr double kHighSink = 200;
 // Scores of kBelow: exp of them is 0.
 constexpr double kFarBelow = -300;
+// Scores of kSmall below the largest: exp of them is below half of 2^-9.
+constexpr double kBelowFp8 = 8;
 // Mean of the keys there.
 constexpr double kMeanKey = 1.5;
 
@@ -66,10 +69,12 @@ std::vector<FillTerm> FillOf(Scores scores, const AttentionForwardCase& a,
       0x1.62e42fefa39efp-1 *
       static_cast<double>(std::bit_width(static_cast<uint64_t>(a.kv_len)));
   switch (scores) {
-    case Scores::kMany: {
+    case Scores::kMany:
+    case Scores::kSmall: {
       // Of one sign, so that what small weights bring adds up.
       const FillTerm one_sign = Of(kUniform, kFillV, value, 3 * value);
-      const double above = turn % 2 == 0 ? std::ceil(log_keys) + 1 : 17;
+      double above = turn % 2 == 0 ? std::ceil(log_keys) + 1 : 17;
+      if (scores == Scores::kSmall) above = std::max(above, kBelowFp8);
       return {Of(kNormal, kFillAll, 1), one_sign,
               Of(kPeak, kFillAll, above, period)};
     }
@@ -118,13 +123,16 @@ std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
   auto& a = c.Get<AttentionForwardCase>();
   const bool file = std::any_of(a.fill.begin(), a.fill.end(), FromFile);
   if (ProbeOf(a) || file) return std::nullopt;
-  const auto turn = static_cast<uint64_t>(n);
+  const bool small = n == kSmallWeights;
+  const auto turn = static_cast<uint64_t>(small ? 0 : n);
   const std::vector<Scores> kinds = KindsFor(a);
   // From round to round every kind meets the other sizes, sinks and ids.
   const uint64_t round = turn / kinds.size(), at = turn % kinds.size();
-  const Scores scores = kinds[(number + turn) % kinds.size()];
+  const Scores scores =
+      small ? Scores::kSmall : kinds[(number + turn) % kinds.size()];
   const bool large = (number / 64 + at + round / 2) % 2 == 0;
-  std::vector<FillTerm> fill = FillOf(scores, a, large, number / 128 + round);
+  std::vector<FillTerm> fill =
+      FillOf(scores, a, large, small ? 0 : number / 128 + round);
   for (const FillTerm& term : a.fill) {
     if (term.kind == kPoison) fill.push_back(term);
   }
@@ -141,6 +149,7 @@ std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
             {&a.q_seg, &a.kv_seg});
   // Not with the values: their product is ordinary half of the time.
   ScaleCotangent((number / 2048 + turn / 2) % 2 == 0, &c);
+  KeepInRange(&c);
   return c;
 }
 

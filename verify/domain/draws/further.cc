@@ -29,7 +29,8 @@ void Keep(const std::optional<Case>& drawn, const Case& own,
 
 }  // namespace
 
-std::vector<Case> FurtherDraws(const Case& from, int64_t count) {
+std::vector<Case> FurtherDraws(const Case& from, int64_t count,
+                               bool small_weights) {
   std::vector<Case> draws;
   // Draws have no laws.
   Case c = from;
@@ -40,6 +41,9 @@ std::vector<Case> FurtherDraws(const Case& from, int64_t count) {
   const uint64_t number = NumberOf(c);
   for (int64_t n = 0; n < count; ++n) {
     Keep(domain->further(c, number, n), c, &draws);
+  }
+  if (small_weights) {
+    Keep(domain->further(c, number, kSmallWeights), c, &draws);
   }
   Keep(domain->twin(c, number), c, &draws);
   return draws;

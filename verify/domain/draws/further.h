@@ -19,11 +19,17 @@ inline constexpr int64_t kLongAxis = 512;
 inline constexpr int64_t kUsualFurther = 2;
 inline constexpr int64_t kMostFurther = 64;
 
-// At most `count` cases, and the short twin of a long one behind them. There
+// Number of the draw of attention with a key beside many that together matter,
+// and alone vanish in fp8.
+inline constexpr int64_t kSmallWeights = -1;
+
+// At most `count` cases, and the short twin of a long one behind them; with
+// `small_weights` kSmallWeights, too. There
 // are none for a probe, for a case with values from a file, for one that is not
 // expected to pass, and for ops without such draws. ValidateCase accepts each.
 // Requires: it accepts `c`; 0 <= count <= kMostFurther. 0: not even the twin.
-std::vector<Case> FurtherDraws(const Case& c, int64_t count);
+std::vector<Case> FurtherDraws(const Case& c, int64_t count,
+                               bool small_weights = false);
 
 // Version 4 of the domains: now and then a further draw of every call in place
 // of the sequence. Requires: the op has such draws.

@@ -30,7 +30,7 @@ constexpr const char* kScanFeatures[] = {
     "run_empty", "run_one_token", "run_at_edge", "run_off_edge",
     // Sizes of real models, and many tokens.
     "size_n_64", "size_n_128", "size_n_256", "size_p_64", "size_p_80",
-    "size_p_128", "size_tokens_above_256"};
+    "size_p_128", "size_tokens_above_256", "lane_f16"};
 
 // A step has no runs, and few tokens.
 constexpr std::string_view kNotOfSteps[] = {
@@ -90,6 +90,7 @@ class ScanFinder : FeatureFinder<kScanFeatures> {
     Set("mimo_one_rank", p_.mimo() && p_.ranks == 1);
     Set("lane_f32", p_.lane == Lane::kF32);
     Set("lane_bf16", p_.lane == Lane::kBf16);
+    Set("lane_f16", p_.lane == Lane::kF16);
     Set("rotated_bf16", p_.rotated_lane == Lane::kBf16);
     Set("bias_none", !p_.bias);
     Set("skip_none", !p_.skip);

@@ -8,6 +8,7 @@
 #include "verify/case/mamba3_scan/case.h"
 #include "verify/case/segments/segment_ids.h"
 #include "verify/domain/draws/further.h"
+#include "verify/domain/draws/range.h"
 #include "verify/domain/mamba3_scan.h"
 #include "verify/domain/mamba3_scan_parts.h"
 
@@ -59,6 +60,7 @@ std::optional<Case> FurtherScan(const Case& from, uint64_t number, int64_t n) {
   }
   const auto turn = static_cast<uint64_t>(n);
   scan.fill = FillOf((number + turn) % kFills);
+  KeepInRange(scan.problem.lane, kFillAll, &scan.fill);
   NextRegime(number / 8 + turn, &scan);
   constexpr IdRange kRanges[] = {IdRange::kLargest, IdRange::kSmallest,
                                  IdRange::kMirrored, IdRange::kSteps24};

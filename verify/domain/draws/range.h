@@ -1,0 +1,20 @@
+// Numbers of draws that the lane of their tensor holds.
+#ifndef LOCKSTEP_VERIFY_DOMAIN_DRAWS_RANGE_H_
+#define LOCKSTEP_VERIFY_DOMAIN_DRAWS_RANGE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/contract/tensor_view.h"
+#include "verify/case/values.h"
+
+namespace lockstep::verify {
+
+// Scales the terms of these tensors so that numbers of a lane with a short
+// range (f16, fp8) are neither infinite nor all 0, and neither are products of
+// two of them. Lanes with f32's range take any draw.
+void KeepInRange(Lane lane, uint8_t tensors, std::vector<FillTerm>* terms);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_DOMAIN_DRAWS_RANGE_H_
