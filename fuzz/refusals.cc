@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kSkipsToLearn = 3;
 // Cases of a feature that are put off before one is tried all the same.
 constexpr int64_t kPatience = 64;
+// One case of so many is tried whatever was learned.
+constexpr int64_t kUnbiased = 16;
 
 // "window 13" and "window 7" are one reason.
 std::string WithoutNumbers(std::string reason) {
@@ -30,12 +32,22 @@ std::vector<size_t> Refusals::Unknown(
   return unknown;
 }
 
+bool Refusals::KnownBeside(const Feature& feature,
+                           const verify::FeatureSet& case_features) const {
+  for (size_t n = 0; n < feature.beside.size(); ++n) {
+    const bool fine = case_features.has[n] && features_[n].fine;
+    if (fine && !feature.beside[n]) return false;
+  }
+  return true;
+}
+
 bool Refusals::LeavesOut(const verify::FeatureSet& case_features) {
-  if (reasons_.empty()) return false;
+  if (reasons_.empty() || ++asked_ % kUnbiased == 0) return false;
   const std::vector<size_t> unknown = Unknown(case_features);
   for (const size_t n : unknown) {
     Feature& feature = features_[n];
     if (feature.refused.empty()) continue;
+    if (!KnownBeside(feature, case_features)) return false;
     ++feature.left_out;
     return true;
   }
@@ -77,9 +89,14 @@ bool Refusals::Refused(const verify::FeatureSet& case_features,
       if (feature.refused == known.words) Forgive(&feature);
     }
   }
-  if (unknown.size() == 1 && !known.other_cause &&
-      known.skips >= kSkipsToLearn) {
-    features_[unknown[0]].refused = known.words;
+  if (unknown.size() != 1) return left_out;
+  Feature& feature = features_[unknown[0]];
+  feature.beside.resize(features_.size());
+  for (size_t n = 0; n < features_.size(); ++n) {
+    if (case_features.has[n] && features_[n].fine) feature.beside[n] = true;
+  }
+  if (!known.other_cause && known.skips >= kSkipsToLearn) {
+    feature.refused = known.words;
   }
   return left_out;
 }

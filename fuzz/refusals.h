@@ -22,12 +22,14 @@ struct LeftOut {
 };
 
 // A feature of a case that was computed is *fine*. A skipped case whose
-// features are fine but for one shows that this one is refused; it is left out
-// once its reason was given three times. To learn soon, cases with several
-// features of which nothing is known are put off after the first skip. A reason
-// that was also given to a case of fine features has another cause: nothing is
-// learned from it. Each feature is tried from time to time, whatever others
-// come with it: a head of 128 channels has two.
+// features are fine but for one shows that this one is refused beside them; it
+// is left out once its reason was given three times, in no other company: a
+// kernel may compute windows only beside causal. To learn soon, cases with
+// several features of which nothing is known are put off after the first skip.
+// A reason that was also given to a case of fine features has another cause:
+// nothing is learned from it. Each feature is tried from time to time, whatever
+// others come with it: a head of 128 channels has two. One case of sixteen is
+// tried whatever was learned.
 class Refusals {
  public:
   explicit Refusals(size_t features) : features_(features) {}
@@ -50,7 +52,8 @@ class Refusals {
     bool fine = false;
     std::string refused;  // why; empty: it is not known to be
     int64_t left_out = 0;
-    int64_t put_off = 0;  // since a case of it was tried
+    int64_t put_off = 0;       // since a case of it was tried
+    std::vector<bool> beside;  // the fine features that it was refused beside
   };
   struct Reason {
     std::string words;  // as given first
@@ -59,6 +62,10 @@ class Refusals {
     bool other_cause = false;
   };
 
+  // Whether every fine feature of the case was with this one when it was
+  // refused.
+  bool KnownBeside(const Feature& feature,
+                   const verify::FeatureSet& case_features) const;
   // It was not the cause: what was left out for it was put off.
   void Forgive(Feature* feature);
   // Those of which nothing is known, by number.
@@ -67,6 +74,7 @@ class Refusals {
   std::vector<Feature> features_;
   std::map<std::string, Reason> reasons_;  // by the words, digits aside
   int64_t put_off_ = 0;
+  int64_t asked_ = 0;
 };
 
 }  // namespace lockstep::fuzz

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "fuzz/claims.h"
+#include "fuzz/conventions.h"
 #include "verify/base/status_macros.h"
 #include "verify/candidate/process/shared_core.h"
 
@@ -24,6 +26,7 @@ class Loop {
        Progress* progress)
       : plan_(plan),
         target_(target),
+        learned_(target),
         observer_(observer),
         progress_(*progress),
         report_(progress->report),
@@ -32,6 +35,10 @@ class Loop {
     report_.features.resize(plan.domain->features().size());
     report_.counts = plan.before;
     report_.known_faults = plan.known_faults;
+    // A condition of the user's leaves out what it leaves out.
+    if (plan.learn && plan.where.empty()) {
+      report_.claims = ClaimedFeatures(target, *plan.domain);
+    }
   }
 
   Status Run() {
@@ -110,7 +117,7 @@ class Loop {
         sequence = std::move(*other);
       }
       if (plan_.done.contains(index)) {
-        CountFeatures(FeaturesOf(sequence));
+        if (plan_.met.contains(index)) CountFeatures(FeaturesOf(sequence));
         continue;
       }
       if (plan_.learn && refusals_.LeavesOut(FeaturesOf(sequence))) {
@@ -131,7 +138,7 @@ class Loop {
     lock_.unlock();
     if (target_.apart) core_.BetweenCases();
     const Outcome outcome =
-        TryCase(sequence, target_, static_cast<int64_t>(index) + 1);
+        TryCase(sequence, learned_, static_cast<int64_t>(index) + 1);
     lock_.lock();
     progress_.judging = nullptr;
     // Interrupted inside a case: what it says is not the whole truth.
@@ -141,12 +148,12 @@ class Loop {
     if (outcome.verdict != Verdict::kSkipped) {
       refusals_.Computed(features);
       ++report_.computed;
+      CountFeatures(features);
     } else if (drawn && plan_.learn && !outcome.refusal.empty()) {
       left_out_ = refusals_.Refused(features, outcome.refusal);
       NoteLeftOut();
       if (left_out_) return {};
     }
-    CountFeatures(features);
     report_.counts.Add(outcome);
     for (const std::string& law : outcome.laws) ++report_.laws[law];
     for (const std::string& canary : outcome.missed) {
@@ -163,11 +170,14 @@ class Loop {
                                    });
     RETURN_IF_ERROR(
         observer_->OnCase({index, drawn, &sequence, &outcome}, report_));
-    if (outcome.Found() && !known) NewFault(index, drawn, sequence, outcome);
+    if (!outcome.Found() || known) return {};
+    Fault fault = FaultOf(index, drawn, sequence, outcome);
+    if (!IsConvention(sequence, &fault))
+      ShrinkFault(sequence, std::move(fault));
     return {};
   }
 
-  void NewFault(uint64_t index, bool drawn, const std::vector<Case>& sequence,
+  Fault FaultOf(uint64_t index, bool drawn, const std::vector<Case>& sequence,
                 const Outcome& outcome) {
     Fault fault;
     fault.index = index;
@@ -176,12 +186,48 @@ class Loop {
     fault.seconds = Seconds() - progress_.shrinking_seconds;
     fault.shrunk.sequence = sequence;
     fault.shrunk.outcome = outcome;
+    return fault;
+  }
+
+  // Whether it is what the kernel makes of NaN, which is told once. Records of
+  // a campaign follow from the index alone: there it is a fault.
+  bool IsConvention(const std::vector<Case>& sequence, Fault* fault) {
+    const Outcome& outcome = fault->shrunk.outcome;
+    const bool wrong = outcome.verdict == Verdict::kFail;
+    if (!wrong || !outcome.nan || !plan_.learn || !learned_.profile) {
+      return false;
+    }
+    if (told_.contains(outcome.signature)) return true;
+    progress_.judging = &sequence;
+    lock_.unlock();
+    const auto convention = ConventionOf(sequence, outcome, learned_);
+    lock_.lock();
+    progress_.judging = nullptr;
+    if (!convention) return false;
+    if (convention->profile) {
+      learned_.profile = convention->profile;
+    } else if (!told_.insert(outcome.signature).second || told_.size() > 1) {
+      return true;  // one of those that no field states was told
+    }
+    fault->convention = ConventionText(*convention);
+    observer_->OnFault(*fault);
+    report_.conventions.push_back(std::move(*fault));
+    return true;
+  }
+
+  void ShrinkFault(const std::vector<Case>& sequence, Fault fault) {
+    // A line of the corpus need not meet the condition.
+    Keeps keeps;
+    if (fault.drawn && !plan_.where.empty()) {
+      keeps = [&](const std::vector<Case>& c) { return Meets(plan_.where, c); };
+    }
+    const Outcome outcome = fault.shrunk.outcome;
     progress_.shrinking = fault;
     progress_.shrinking_since = Progress::Clock::now();
     lock_.unlock();
     core_.Free();
-    fault.shrunk =
-        Shrink(*plan_.domain, sequence, outcome, target_, plan_.shrink_seconds);
+    fault.shrunk = Shrink(*plan_.domain, sequence, outcome, learned_,
+                          plan_.shrink_seconds, nullptr, keeps);
     lock_.lock();
     progress_.shrinking.reset();
     progress_.shrinking_seconds += fault.shrunk.seconds;
@@ -191,6 +237,8 @@ class Loop {
 
   const Plan& plan_;
   const Target& target_;
+  Target learned_;              // with the conventions that were told
+  std::set<std::string> told_;  // signatures of those that no field states
   Observer* observer_;
   Progress& progress_;
   Report& report_;
@@ -221,6 +269,17 @@ std::vector<std::string> Report::Missing(const verify::Domain& domain) const {
     if (features[n] == 0) missing.emplace_back(names[n]);
   }
   return missing;
+}
+
+std::vector<std::string> Report::Unproved() const {
+  std::vector<std::string> unproved;
+  for (const auto& [claim, shown_by] : claims) {
+    const bool judged =
+        std::any_of(shown_by.begin(), shown_by.end(),
+                    [&](size_t feature) { return features[feature] > 0; });
+    if (!judged) unproved.push_back(claim);
+  }
+  return unproved;
 }
 
 double WilsonUpper(int64_t hits, int64_t of) {
@@ -272,7 +331,9 @@ int ExitCode(const Report& report, const Target& target) {
     return unsupported ? verify::kExitUnsupported : verify::kExitVacuous;
   }
   const bool proves = n.pass + n.suspicious > 0;
-  if (!proves || !CanariesHold(n)) return verify::kExitVacuous;
+  if (!proves || !CanariesHold(n) || !report.Unproved().empty()) {
+    return verify::kExitVacuous;
+  }
   if (n.suspicious > 0 && target.suspicious) return verify::kExitSuspicious;
   return verify::kExitPass;
 }

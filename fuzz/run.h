@@ -49,8 +49,8 @@ struct Plan {
   uint64_t seed = 0;
   verify::Shard shard;    // indices i, i + N, i + 2N, ...
   verify::Budget budget;  // of this call; `cases` bounds indices, all shards
-  // Indices judged before: left out, their features counted.
-  std::unordered_set<uint64_t> done;
+  // Indices judged before: left out, the features of `met` counted.
+  std::unordered_set<uint64_t> done, met;
   Counts before;                       // what those came to
   std::set<std::string> known_faults;  // and the signatures they had
   // Judged before any case is drawn.
@@ -79,6 +79,8 @@ struct Fault {
   std::string line;
   Shrunk shrunk;
   double seconds = 0;  // from the start to the find
+  // Not empty: it is no fault, but what the kernel makes of NaN, in words.
+  std::string convention;
 };
 
 // A known-bad kernel that passed, and on which case.
@@ -98,10 +100,13 @@ struct Report {
   int64_t put_off = 0;                  // nor these (Refusals)
   int64_t not_so = 0;                   // nor these (Plan::where)
   std::vector<Fault> faults;            // one per signature, in the order found
+  std::vector<Fault> conventions;       // told apart from faults
   std::set<std::string> known_faults;   // found before this call
   std::map<std::string, int64_t> laws;  // how often each was tried
-  // Cases with feature n, by the domain's list.
+  // Cases that were judged with feature n, by the domain's list.
   std::vector<int64_t> features;
+  // What the kernel claims, each with the features that show it.
+  std::map<std::string, std::vector<size_t>> claims;
   double seconds = 0;
   double judging_seconds = 0;  // shrinking left out
   bool interrupted = false;
@@ -110,8 +115,10 @@ struct Report {
   int64_t Findings() const {
     return static_cast<int64_t>(faults.size() + known_faults.size());
   }
-  // Names of the features no case had.
+  // Names of the features that no judged case had.
   std::vector<std::string> Missing(const verify::Domain& domain) const;
+  // The claims of which no case was judged.
+  std::vector<std::string> Unproved() const;
 };
 
 class Observer {
@@ -167,7 +174,8 @@ Result<Report> RunPlan(const Plan& plan, const Target& target,
 
 // Precedence 6, 3, 1, 130, 77, 5, 4, 0 (docs/verdicts.md). Untrusted cases are
 // counted, but do not fail a run: cases are drawn at random, and only a run
-// that proves nothing at all, or misses canaries (CanariesHold), is vacuous.
+// that proves nothing at all, nothing of something that the kernel claims, or
+// misses canaries (CanariesHold), is vacuous.
 int ExitCode(const Report& report, const Target& target);
 
 }  // namespace lockstep::fuzz

@@ -89,6 +89,9 @@ Result<bool> ShardWriter::Resume(const CampaignHeader& header, Plan* plan) {
   }
   for (const auto& [index, record] : file.records) {
     plan->done.insert(index);
+    if (record.verdict != verify::VerdictName(verify::Verdict::kSkipped)) {
+      plan->met.insert(index);
+    }
     CountRecord(record, &plan->before);
     if (!record.signature.empty()) {
       plan->known_faults.insert(record.signature);

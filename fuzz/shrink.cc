@@ -18,12 +18,14 @@ class Shrinker {
  public:
   using Try = Outcome (*)(const Sequence&, const Target&, int64_t);
   Shrinker(const verify::Domain& domain, const Target& target, Try attempt,
-           double seconds, const ShrinkGoal* goal, Shrunk* shrunk)
+           double seconds, const ShrinkGoal* goal, const Keeps& keeps,
+           Shrunk* shrunk)
       : domain_(domain),
         target_(target),
         attempt_(attempt),
         seconds_(seconds),
         goal_(goal),
+        keeps_(keeps),
         shrunk_(shrunk),
         signature_(shrunk->outcome.signature) {}
 
@@ -76,6 +78,7 @@ class Shrinker {
   bool Take(const Sequence& sequence) {
     if (TimeIsUp()) return false;
     if (!seen_.insert(verify::MinimalLine(sequence)).second) return false;
+    if (keeps_ && !keeps_(sequence)) return false;
     ++shrunk_->tried;
     Outcome outcome = attempt_(sequence, target_, kNumber);
     if (outcome.signature != signature_) return false;
@@ -112,6 +115,7 @@ class Shrinker {
   const Try attempt_;
   const double seconds_;
   const ShrinkGoal* const goal_;
+  const Keeps& keeps_;
   Shrunk* shrunk_;
   const std::string signature_;
   std::set<std::string> seen_;
@@ -123,7 +127,8 @@ class Shrinker {
 
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
-              const Target& target, double seconds, const ShrinkGoal* goal) {
+              const Target& target, double seconds, const ShrinkGoal* goal,
+              const Keeps& keeps) {
   Shrunk shrunk;
   shrunk.sequence = sequence;
   shrunk.outcome = outcome;
@@ -132,7 +137,7 @@ Shrunk Shrink(const verify::Domain& domain,
   const std::string law =
       verify::LawOf(outcome.signature.substr(outcome.signature.find(':') + 1));
   if (!law.empty()) alike.law = law;
-  Shrinker(domain, alike, TryCase, seconds, goal, &shrunk).Run();
+  Shrinker(domain, alike, TryCase, seconds, goal, keeps, &shrunk).Run();
   const bool stopped = target.stop != nullptr && *target.stop;
   if (!target.apart || shrunk.tried == 0 || stopped) return shrunk;
   const auto alone = [&](const Sequence& calls) {
@@ -144,7 +149,8 @@ Shrunk Shrink(const verify::Domain& domain,
   shrunk.steps = 0;
   shrunk.alone = alone(sequence);
   if (shrunk.alone) {
-    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, goal, &shrunk)
+    Shrinker(domain, alike, TryAlone, seconds - shrunk.seconds, goal, keeps,
+             &shrunk)
         .Run();
   }
   return shrunk;

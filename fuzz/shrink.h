@@ -30,11 +30,15 @@ struct ShrinkGoal {
   int64_t most = 0;
 };
 
+// What a sequence has to be beside small, such as the condition of --where.
+using Keeps = std::function<bool(const std::vector<verify::Case>&)>;
+
 // Greedy: the first simpler sequence with the same signature is taken, until
 // none has it or `seconds` are over. `outcome` is that of `sequence`. What a
 // process that had answered other cases made of the last one has to come again
 // in a fresh process; if it does not, each step is taken in one of its own, and
 // a sequence that does not even fail there as it is stays as it is.
+// `keeps`, where given: only sequences of which it is true are tried.
 // `goal`, where given: no further than that, by the gentlest steps, so that
 // what a bug is about (a width, heads, more rows than fit a tile) is still
 // there.
@@ -42,7 +46,7 @@ struct ShrinkGoal {
 Shrunk Shrink(const verify::Domain& domain,
               const std::vector<verify::Case>& sequence, const Outcome& outcome,
               const Target& target, double seconds,
-              const ShrinkGoal* goal = nullptr);
+              const ShrinkGoal* goal = nullptr, const Keeps& keeps = {});
 
 }  // namespace lockstep::fuzz
 

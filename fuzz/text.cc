@@ -87,7 +87,8 @@ std::string MissedText(const Report& report) {
 
 std::string FaultText(const Fault& fault) {
   const Shrunk& shrunk = fault.shrunk;
-  std::string text = "FOUND " + Printable(shrunk.outcome.signature) + " by " +
+  std::string text = (fault.convention.empty() ? "FOUND " : "NAN   ") +
+                     Printable(shrunk.outcome.signature) + " by " +
                      (fault.drawn ? "case " : "corpus line ") +
                      std::to_string(fault.index) + " after " +
                      Fixed(fault.seconds, 2) + " s\n";
@@ -105,6 +106,7 @@ std::string FaultText(const Fault& fault) {
         "              does not repeat in a fresh process: it needs what "
         "earlier cases left behind\n";
   }
+  if (!fault.convention.empty()) text += "      " + fault.convention + "\n";
   return text + "      " + Printable(shrunk.outcome.message) +
          "\n      replay: " + Printable(shrunk.outcome.replay) + "\n";
 }
@@ -140,6 +142,11 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
   text += MissedText(report);
   text += verify::LawLine(report.laws);
   text += LeftOutText(report, domain);
+  if (const auto unproved = report.Unproved(); !unproved.empty()) {
+    text += "claims    never judged:";
+    for (const std::string& claim : unproved) text += " " + Printable(claim);
+    text += "; the kernel says that it computes this\n";
+  }
   if (report.not_so > 0) {
     text += "not so    " + Count(report.not_so, "drawn case") +
             " that cannot have the keys of --where\n";
@@ -148,8 +155,12 @@ std::string SummaryText(const Report& report, const verify::Domain& domain,
     text += "not run   ended inside " + Printable(report.unfinished) + "\n";
   }
   text += Count(n.cases, "case") + (counts.empty() ? "" : ": " + counts) +
-          "; " + Count(report.Findings(), "finding") + "; " +
-          Fixed(report.seconds, 2) + " s";
+          "; " + Count(report.Findings(), "finding");
+  if (!report.conventions.empty()) {
+    const auto told = static_cast<int64_t>(report.conventions.size());
+    text += ", " + Count(told, "convention") + " of NaN";
+  }
+  text += "; " + Fixed(report.seconds, 2) + " s";
   if (report.computed > 0) {
     text += ", " + Fixed(Rate(report), 0) + " cases/s";
   }
@@ -177,7 +188,8 @@ std::string ProgressText(const Report& report, double elapsed,
 std::string FaultEvent(const Fault& fault, const Target& target) {
   const Shrunk& shrunk = fault.shrunk;
   verify::Json json;
-  json["kind"] = "finding";
+  json["kind"] = fault.convention.empty() ? "finding" : "convention";
+  if (!fault.convention.empty()) json["convention"] = fault.convention;
   json["signature"] = shrunk.outcome.signature;
   json["verdict"] = verify::VerdictName(shrunk.outcome.verdict);
   json["from"] = fault.drawn ? "generator" : "corpus";
@@ -215,6 +227,7 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
   json["skipped"] = n.skipped;
   json["error"] = n.error;
   json["findings"] = report.Findings();
+  json["conventions"] = report.conventions.size();
   if (report.faults.empty()) {
     json["first_finding_s"] = nullptr;
   } else {
@@ -226,6 +239,7 @@ std::string SummaryEvent(const Report& report, const verify::Domain& domain,
     features[domain.features()[f]] = report.features[f];
   }
   json["features"] = features;
+  json["claims_unproved"] = report.Unproved();
   json["canaries"] = n.canaries;
   json["canaries_caught"] = n.canaries - n.canaries_missed;
   if (n.canaries_missed > 0) {

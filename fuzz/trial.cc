@@ -8,6 +8,7 @@
 
 #include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
+#include "verify/candidate/wire/candidate.h"
 #include "verify/candidate/wire/host.h"
 #include "verify/identify/identify.h"
 #include "verify/judge/evidence/truth_chain.h"
@@ -54,6 +55,20 @@ const Finding* Telling(const CaseResult& result, bool suspicious) {
   return nullptr;
 }
 
+// Whether NaN was produced where none may be, or the other way round.
+bool ShowsNan(const Finding& finding) {
+  using enum verify::PairClass;
+  if (finding.comparison && finding.comparison->first) {
+    const verify::PairClass pair = finding.comparison->first->pair;
+    return pair == kNaNProduced || pair == kNaNExpected;
+  }
+  if (finding.envelope && finding.envelope->first) {
+    const verify::EnvelopeWitness& first = *finding.envelope->first;
+    return std::isnan(first.produced) || std::isnan(first.bounds.truth);
+  }
+  return finding.message.find("nan") != std::string::npos;
+}
+
 void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   if (Gravity(result.verdict) >= Gravity(outcome->verdict)) {
     outcome->verdict = result.verdict;
@@ -86,6 +101,7 @@ void Merge(const CaseResult& result, const Target& target, Outcome* outcome) {
   if (finding == nullptr || outcome->Found()) return;
   outcome->signature = verify::SignatureOf(*finding);
   outcome->message = finding->message;
+  outcome->nan = ShowsNan(*finding);
   outcome->line = finding->line;
   outcome->replay = verify::ReplayLine(result, *finding);
 }
@@ -135,6 +151,7 @@ Result<Target> Target::Open(const std::string& candidate,
   target.usual_op = opened->Introduce().usual_op;
   target.apart = opened->traits().apart;
   target.computes = opened->traits().computes;
+  target.claims = verify::ClaimsOf(*opened);
   target.guarded = opened->traits().backend == "optimized";
   target.threads = opened->traits().fixed.threads.value_or(1);
   std::optional<verify::NumericProfile> claims = opened->traits().claims;

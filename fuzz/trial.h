@@ -37,6 +37,8 @@ struct Target {
   // keep something of them.
   bool apart = false;
   bool computes = true;  // false: it has answers to fixed cases
+  // What it says that it computes, by the words of docs/wire.md: "window".
+  std::vector<std::string> claims;
   // What the candidate claims. `op`: what it is tried with; empty: its usual
   // one. Errors: usage; a foreign candidate without a profile, among others,
   // where the op is judged by one, and one that has answers to fixed cases,
@@ -71,6 +73,9 @@ struct Outcome {
   // Largest error over its bound that an envelope saw; 0 where bits decide.
   double nearness = 0;
   double seconds = 0;
+
+  bool nan =
+      false;  // that finding is of NaN, where a number is expected or not
 
   bool Found() const { return !signature.empty(); }
 };

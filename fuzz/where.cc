@@ -132,6 +132,21 @@ std::optional<std::vector<Case>> WithKeys(const std::vector<WhereKey>& where,
   return other;
 }
 
+bool Meets(const std::vector<WhereKey>& where,
+           const std::vector<Case>& sequence) {
+  const auto has = [](const Case& c, const WhereKey& key) {
+    return std::any_of(
+        key.values.begin(), key.values.end(), [&](const std::string& value) {
+          const Result<Case> same = WithKeys({{key.key, {value}}}, c, 0);
+          return same.ok() && same.value() == c;
+        });
+  };
+  return std::all_of(where.begin(), where.end(), [&](const WhereKey& key) {
+    return std::all_of(sequence.begin(), sequence.end(),
+                       [&](const Case& c) { return has(c, key); });
+  });
+}
+
 Status CheckWhere(const std::vector<WhereKey>& where,
                   const verify::Domain& domain,
                   const verify::DomainOptions& options) {

@@ -31,6 +31,10 @@ std::optional<std::vector<verify::Case>> WithKeys(
     const std::vector<verify::Case>& sequence, uint64_t index,
     std::string* why = nullptr);
 
+// Whether every call has these keys, with any of their values.
+bool Meets(const std::vector<WhereKey>& where,
+           const std::vector<verify::Case>& sequence);
+
 // Errors: no drawn case can be so, and why the last of them cannot.
 Status CheckWhere(const std::vector<WhereKey>& where,
                   const verify::Domain& domain,

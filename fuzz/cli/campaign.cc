@@ -176,6 +176,9 @@ Report ReportOf(const ShardFile& merged, const Plan& plan,
     if (record.canaries_missed > 0 && report.missed.size() < kMostMissedNamed) {
       report.missed.push_back({index, true, "", verify::MinimalLine(sequence)});
     }
+    if (record.verdict == verify::VerdictName(verify::Verdict::kSkipped)) {
+      continue;
+    }
     for (size_t f = 0; f < features.has.size(); ++f) {
       report.features[f] += features.has[f] ? 1 : 0;
     }

@@ -87,6 +87,7 @@ class Runner:
                 "profile": _profile_text(self.facts.profile), "wants": list(self.facts.wants),
                 "lacks": list(self.facts.lacks),
                 "lanes": list(self.facts.lanes or LANES),
+                "features": [*(self.facts.features or ()), *self.facts.lanes],
                 **({"splits": list(self.facts.splits)} if self.facts.splits else {})}
 
     def run(self, message, inputs, outputs):

@@ -136,7 +136,11 @@ def kernel(function=None, **facts):
     splits     numbers of splits that it can be told to compute by, such as [1, 2, 8]:
                call.splits is one of them, or None
     """
-    known = Facts().changed(**facts)
+    try:
+        known = Facts().changed(**facts)
+    except UsageError as error:
+        at = sys._getframe(1)
+        raise UsageError(f"{at.f_code.co_filename}:{at.f_lineno}: {error}") from None
 
     def mark(marked):
         marked.__lockstep__ = known

@@ -46,6 +46,19 @@ class Fuzz(program.TestCase):
         self.assertNotIn("sinklogit", keys)
         self.assertNotIn("cap", keys)
 
+    # A line without what was asked for may fail for another reason.
+    def test_shrinking_keeps_where(self):
+        where = "cap=50 mask=causal&window:7,0|causal&window:3,0 sq=skv align=tl"
+        done = run("fuzz", "--where", where, "--candidate", "mutant:attn.zeros",
+                   "--budget", "60cases", "--json", "-")
+        self.assertEqual(done.code, 1, done.err)
+        finding = events(done.out)[0]
+        keys = dict(word.split("=", 1) for word in finding["case"].split()[1:])
+        self.assertEqual(keys["cap"], "50")
+        self.assertIn(keys["mask"], ("causal&window:7,0", "causal&window:3,0"))
+        self.assertEqual(keys["sq"], keys["skv"])
+        self.assertGreater(finding["shrink_steps"], 2)
+
     def test_where_that_cannot_be(self):
         for where, said in (
                 ("mask=causl", "unknown mask term 'causl'; nearest is 'causal'"),

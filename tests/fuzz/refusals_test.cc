@@ -32,7 +32,7 @@ TEST(RefusalsTest, ThreeSkipsForOneReasonAreEnough) {
         refusals.Refused(With({0, 2}), "no sinks, as of " + std::to_string(n)));
   }
   EXPECT_TRUE(refusals.LeavesOut(With({0, 2})));
-  EXPECT_TRUE(refusals.LeavesOut(With({1, 2, 3})));
+  EXPECT_TRUE(refusals.LeavesOut(With({0, 2, 3})));
   EXPECT_FALSE(refusals.LeavesOut(With({0, 1, 3})));
   const auto list = refusals.List();
   ASSERT_EQ(list.size(), 1);
@@ -71,6 +71,37 @@ TEST(RefusalsTest, AnotherCauseIsNotLearned) {
   EXPECT_FALSE(refusals.LeavesOut(With({0, 2})));
 }
 
+// A kernel may compute windows only beside causal.
+TEST(RefusalsTest, ARefusedFeatureIsTriedBesideEveryFineOne) {
+  constexpr size_t kCausal = 0, kAnd = 1, kWindow = 2, kOther = 3;
+  Refusals refusals(kFeatures);
+  refusals.Computed(With({kCausal}));
+  refusals.Computed(With({kOther}));
+  for (int n = 0; n < 3; ++n) {
+    refusals.Refused(With({kOther, kWindow}), "causal only");
+  }
+  EXPECT_TRUE(refusals.LeavesOut(With({kOther, kWindow})));
+  EXPECT_FALSE(refusals.LeavesOut(With({kCausal, kWindow})));
+  refusals.Refused(With({kCausal, kWindow}), "causal only");
+  EXPECT_TRUE(refusals.LeavesOut(With({kCausal, kWindow})));
+  // What turns out to be fine later is new company.
+  refusals.Computed(With({kAnd}));
+  EXPECT_FALSE(refusals.LeavesOut(With({kCausal, kWindow, kAnd})));
+  refusals.Computed(With({kCausal, kWindow, kAnd}));
+  EXPECT_FALSE(refusals.LeavesOut(With({kCausal, kWindow, kOther})));
+}
+
+TEST(RefusalsTest, OneCaseOfSixteenIsTriedWhateverWasLearned) {
+  Refusals refusals(kFeatures);
+  refusals.Computed(With({0}));
+  for (int n = 0; n < 3; ++n) refusals.Refused(With({0, 2}), "masks");
+  int tried = 0;
+  for (int n = 0; n < 160; ++n) {
+    tried += refusals.LeavesOut(With({0, 2})) ? 0 : 1;
+  }
+  EXPECT_EQ(tried, 10);
+}
+
 // Where nothing is known the simplest cases come first, and others in time.
 TEST(RefusalsTest, CasesOfManyUnknownFeaturesArePutOff) {
   Refusals refusals(kFeatures);
@@ -78,7 +109,7 @@ TEST(RefusalsTest, CasesOfManyUnknownFeaturesArePutOff) {
   EXPECT_FALSE(refusals.LeavesOut(With({4})));
   int put_off = 0;
   while (refusals.LeavesOut(With({0, 1, 2}))) ++put_off;
-  EXPECT_EQ(put_off, 64);
+  EXPECT_EQ(put_off, 14);  // one of sixteen is not
   EXPECT_EQ(refusals.put_off(), put_off);
 }
 
@@ -92,7 +123,8 @@ TEST(RefusalsTest, FeaturesThatComeTogetherAreTriedInTime) {
     EXPECT_FALSE(refusals.LeavesOut(With({0})));
     tried += refusals.LeavesOut(With({0, 1, 2})) ? 0 : 1;
   }
-  EXPECT_EQ(tried, 3);
+  EXPECT_GE(tried, 25);
+  EXPECT_LE(tried, 28);
 }
 
 }  // namespace

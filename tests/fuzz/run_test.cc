@@ -8,7 +8,9 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "fuzz/claims.h"
 #include "fuzz/text.h"
 #include "verify/registry/ops.h"
 
@@ -117,7 +119,7 @@ TEST(FuzzRunTest, DoneCasesAreLeftOutButCounted) {
   Plan plan = CasesPlan(40);
   Recorder all;
   const Report whole = RunOf(plan, target, &all);
-  for (uint64_t n = 0; n < 25; ++n) plan.done.insert(n);
+  for (uint64_t n = 0; n < 25; ++n) plan.done.insert(n), plan.met.insert(n);
   Recorder rest;
   const Report report = RunOf(plan, target, &rest);
   EXPECT_EQ(rest.cases.size(), 15u);
@@ -173,6 +175,43 @@ TEST(FuzzRunTest, ARunThatProvesNothingIsVacuous) {
   EXPECT_EQ(ExitCode(report, target), verify::kExitCandidate);
   report.counts.self_errors = 1;
   EXPECT_EQ(ExitCode(report, target), verify::kExitSelf);
+}
+
+// What a kernel claims has to be judged, and a skipped case judges nothing.
+TEST(FuzzRunTest, AnUnprovedClaimIsVacuous) {
+  const verify::Domain& domain =
+      *verify::FindDomain("attention_forward").value();
+  Target target = Target::Open("builtin:reference", "").value();
+  target.claims = {"window", "f16", "no such word", "softcap"};
+  Report report;
+  report.claims = ClaimedFeatures(target, domain);
+  report.features.resize(domain.features().size());
+  report.counts.cases = report.counts.pass = 1;
+  EXPECT_EQ(report.Unproved(),
+            (std::vector<std::string>{"f16", "softcap", "window"}));
+  EXPECT_EQ(ExitCode(report, target), verify::kExitVacuous);
+  EXPECT_NE(SummaryText(report, domain, 5)
+                .find("claims    never judged: f16 softcap window;"),
+            std::string::npos);
+  for (const auto& [claim, shown_by] : report.claims) {
+    report.features[shown_by.back()] = 1;
+  }
+  EXPECT_EQ(ExitCode(report, target), verify::kExitPass);
+  target.lane = Lane::kBf16;
+  EXPECT_FALSE(ClaimedFeatures(target, domain).contains("f16"));
+}
+
+TEST(FuzzRunTest, SkippedCasesMeetNothing) {
+  // A profile of one lane skips the lines of others.
+  const Target target = Target::Open("variant:flash", "").value();
+  Plan plan = CasesPlan(0);
+  plan.corpus = {
+      verify::ParseCaseSequence("attention_forward sq=3 skv=3 d=4 lane=f16")
+          .value()};
+  Recorder recorder;
+  const Report report = RunOf(plan, target, &recorder);
+  EXPECT_EQ(report.counts.skipped, 1);
+  EXPECT_EQ(report.Missing(*plan.domain).size(), report.features.size());
 }
 
 TEST(FuzzRunTest, MissingFeaturesAreNamed) {

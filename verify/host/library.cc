@@ -85,7 +85,10 @@ Result<Json> Describe(const std::string& path,
                 {"threads", threads.value()},
                 {"splits", splits.value()}};
   if (d.alignment != 0) hello["alignment"] = d.alignment;
-  if (!Words(d.lanes).empty()) hello["lanes"] = Words(d.lanes);
+  for (const std::string& lane : Words(d.lanes)) {
+    hello["lanes"].push_back(lane);
+    hello["features"].push_back(lane);  // said, not assumed
+  }
   return hello;
 }
 

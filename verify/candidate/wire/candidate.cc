@@ -44,6 +44,14 @@ class WireCandidate final : public Candidate, public Planner {
 
   std::string Spec(const Variation&) const override { return launch_.spec; }
   Introduction Introduce() const override;
+  std::vector<std::string> Claims() const {
+    std::vector<std::string> claims = host_.hello().wants;
+    for (const std::string& feature : host_.hello().features) {
+      // What a host does with outputs says nothing of cases.
+      if (feature != "reset" && feature != "pages") claims.push_back(feature);
+    }
+    return claims;
+  }
 
   Status Start() override {
     const Status started = host_.Start();
@@ -309,6 +317,11 @@ RunOutcome WireCandidate::Plan(const CaseRequest& request,
 }
 
 }  // namespace
+
+std::vector<std::string> ClaimsOf(const Candidate& candidate) {
+  const auto* wire = dynamic_cast<const WireCandidate*>(&candidate);
+  return wire == nullptr ? std::vector<std::string>() : wire->Claims();
+}
 
 std::unique_ptr<Candidate> MakeWireCandidate(WireLaunch launch) {
   return std::make_unique<WireCandidate>(std::move(launch));

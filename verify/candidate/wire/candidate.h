@@ -20,6 +20,10 @@ struct WireLaunch {
 // Starts nothing yet: Start() does, or the first call.
 std::unique_ptr<Candidate> MakeWireCandidate(WireLaunch launch);
 
+// What a started host says that its kernel computes: its features and wants
+// (docs/wire.md). None of other candidates.
+std::vector<std::string> ClaimsOf(const Candidate& candidate);
+
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_CANDIDATE_WIRE_CANDIDATE_H_
