@@ -33,24 +33,6 @@ double ValueF32(const float* a, const float* b, float* c) {
   return 4.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
 }
 
-// On pairs: twice the products for as many steps.
-double ScoreBf16(const float* a, const float* b, float* c) {
-  const hn::ScalableTag<float> df;
-  tiles::ScorePanel<tiles::PairDot<true>, tiles::kRowBlock, 2>(
-      df, reinterpret_cast<const uint32_t*>(a),
-      reinterpret_cast<const uint32_t*>(b), kSteps, c, kSteps);
-  return 8.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
-}
-
-double ValueBf16(const float* a, const float* b, float* c) {
-  const hn::ScalableTag<float> df;
-  tiles::ValuePanel<tiles::PairDot<true>, tiles::kRowBlock, 2>(
-      df, reinterpret_cast<const uint32_t*>(a), kSteps,
-      reinterpret_cast<const uint32_t*>(b), 2 * hn::Lanes(df), kSteps, c,
-      kSteps);
-  return 8.0 * tiles::kRowBlock * kSteps * static_cast<double>(hn::Lanes(df));
-}
-
 }  // namespace lockstep::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -66,6 +48,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "bench/measure.h"
+#include "bench/native_dot.h"
 #include "bench/peak.h"
 #include "bench/quiet.h"
 #include "hwy/aligned_allocator.h"
@@ -76,8 +59,6 @@ namespace {
 
 HWY_EXPORT(ScoreF32);
 HWY_EXPORT(ValueF32);
-HWY_EXPORT(ScoreBf16);
-HWY_EXPORT(ValueBf16);
 
 constexpr double kPeakSeconds = 0.02;
 constexpr int kRuns = 4000;  // of a tile for one sample, about a millisecond
@@ -135,10 +116,8 @@ int Main(int argc, char** argv) {
              false);
     ++registered;
     if (!target.native_dot) continue;
-    Register("tile/score_bf16", HWY_DISPATCH_TABLE(ScoreBf16)[at], target.name,
-             true);
-    Register("tile/value_bf16", HWY_DISPATCH_TABLE(ValueBf16)[at], target.name,
-             true);
+    Register("tile/score_bf16", ScoreBf16, target.name, true);
+    Register("tile/value_bf16", ValueBf16, target.name, true);
   }
   if (registered == 0) {
     std::fprintf(stderr, "this CPU supports none of the compiled targets\n");

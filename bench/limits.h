@@ -24,7 +24,7 @@ struct Engine {
   Instruction instruction = Instruction::kFma;
   std::string target;
   friend bool operator==(const Engine&, const Engine&) = default;
-  // "f32_fma@AVX2", "bf16_dot@AVX3_SPR", "amx".
+  // "f32_fma@AVX2", "bf16_dot@AVX3", "amx".
   std::string Name() const;
 };
 

@@ -6,20 +6,14 @@
 #define HWY_TARGET_INCLUDE "bench/peak.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.
+#include "bench/chains-inl.h"
 #include "hwy/highway.h"
-#include "optimized/simd/packed_dot-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 size_t Lanes() { return hn::Lanes(hn::ScalableTag<float>()); }
-
-// Fourteen chains: two pipes of up to six cycles' latency need twelve. Named,
-// because arrays of vectors spill (and do not compile for sizeless vectors).
-#define LOCKSTEP_CHAINS(M) \
-  M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13)
-constexpr double kChains = 14;  // with two operands, the 16 registers of AVX2
 
 // `steps` fused multiply-adds on each chain; returns operations (flop). The
 // operands, 0.999 and 0.001, come through memory: from constants clang saw that
@@ -29,47 +23,10 @@ double RunFma(size_t steps, float* sink) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Set(d, sink[0]);
   const auto b = hn::Set(d, sink[1]);
-#define LOCKSTEP_DECLARE(I) auto c##I = hn::Set(d, 1.0f + float{I});
-#define LOCKSTEP_STEP(I) c##I = hn::MulAdd(c##I, a, b);
-#define LOCKSTEP_SINK(I) sum = hn::Add(sum, c##I);
-  LOCKSTEP_CHAINS(LOCKSTEP_DECLARE)
-  for (size_t i = 0; i < steps; ++i) {
-    LOCKSTEP_CHAINS(LOCKSTEP_STEP)
-  }
-  auto sum = hn::Zero(d);  // a chain nobody reads would be removed
-  LOCKSTEP_CHAINS(LOCKSTEP_SINK)
-  hn::StoreU(sum, d, sink);
-#undef LOCKSTEP_DECLARE
-#undef LOCKSTEP_STEP
-#undef LOCKSTEP_SINK
-  const auto lanes = static_cast<double>(hn::Lanes(d));
-  return static_cast<double>(steps) * kChains * lanes * 2.0;
+  return 2.0 * RunChains(
+                   d, steps,
+                   [&](auto c) HWY_ATTR { return hn::MulAdd(c, a, b); }, sink);
 }
-
-double RunBf16Dot(size_t steps, float* sink) {
-  if (!optimized::HWY_NAMESPACE::kHasPackedDot) return 0.0;
-  const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> du;
-  const auto a = hn::Set(du, 0x3f003f00u);
-  const auto b = hn::Set(du, 0x3a003a00u);
-#define LOCKSTEP_DECLARE(I) auto c##I = hn::Set(d, float{I});
-#define LOCKSTEP_STEP(I) \
-  c##I = optimized::HWY_NAMESPACE::PackedDot(d, c##I, a, b);
-#define LOCKSTEP_SINK(I) sum = hn::Add(sum, c##I);
-  LOCKSTEP_CHAINS(LOCKSTEP_DECLARE)
-  for (size_t i = 0; i < steps; ++i) {
-    LOCKSTEP_CHAINS(LOCKSTEP_STEP)
-  }
-  auto sum = hn::Zero(d);
-  LOCKSTEP_CHAINS(LOCKSTEP_SINK)
-  hn::StoreU(sum, d, sink);
-#undef LOCKSTEP_DECLARE
-#undef LOCKSTEP_STEP
-#undef LOCKSTEP_SINK
-  const auto lanes = static_cast<double>(hn::Lanes(d));
-  return static_cast<double>(steps) * kChains * lanes * 4.0;
-}
-#undef LOCKSTEP_CHAINS
 
 // Reads count floats (a multiple of 1024); returns bytes.
 double RunReads(const float* x, size_t count, float* sink) {
@@ -97,14 +54,15 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "bench/measure.h"
+#include "bench/native_dot.h"
 #include "hwy/aligned_allocator.h"
+#include "optimized/attention_forward.h"
 
 namespace lockstep::bench {
 namespace {
 
 HWY_EXPORT(Lanes);
 HWY_EXPORT(RunFma);
-HWY_EXPORT(RunBf16Dot);
 HWY_EXPORT(RunReads);
 
 // Best rate of `work` (which returns its amount) over at least five goes.
@@ -142,10 +100,9 @@ double MeasureFmaPeak(int64_t target, double seconds) {
 }
 
 double MeasureBf16DotPeak(int64_t target, double seconds) {
-  const auto run =
-      HWY_DISPATCH_TABLE(RunBf16Dot)[optimized::DispatchIndex(target)];
+  if (!optimized::NativeDotWorks(hwy::TargetName(target))) return 0.0;
   std::vector<float> sink(kSinkLanes);
-  return BestRate(seconds, [&] { return run(kSteps, sink.data()); });
+  return BestRate(seconds, [&] { return RunBf16Dot(kSteps, sink.data()); });
 }
 
 double MeasureReadBandwidth(int64_t target, size_t bytes, double seconds) {

@@ -297,11 +297,7 @@ void RunKeyTileT(D df, const BackwardJob& job, const KeyTask& task,
 // One key tile, start to end: the function behind the dispatch table.
 void RunKeyTile(const BackwardJob& job, const KeyTask& task,
                 Wavefront& wavefront, BackwardWorker& w) {
-  // A template, so that the unfused fallback target compiles to nothing.
-  const auto run = [&](auto tag) HWY_ATTR {
-    if constexpr (kFusedMulAdd) RunKeyTileT(tag, job, task, wavefront, w);
-  };
-  run(hn::ScalableTag<float>());
+  RunKeyTileT(hn::ScalableTag<float>(), job, task, wavefront, w);
 }
 
 // L and D of rows [begin, end) of one head (N18, 1).

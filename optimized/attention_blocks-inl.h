@@ -172,18 +172,6 @@ void EmulatedValues(D df, const AttentionJob& job, const PackedTile& tile,
   });
 }
 
-// BlockForm::kGuarded: whether plain multiply-adds give the flushed bits on
-// this tile (N5). Values of online rows are judged at the end, by
-// OnlineGuardHolds.
-inline bool GuardedBlocksAreExact(const AttentionJob& job,
-                                  const PackedTile& tile,
-                                  const Worker& worker) {
-  const bool values = job.plan->fixed_m
-                          ? NativeFixedIsExact(tile.v_seen, job.scale.bound)
-                          : !tile.v_seen.subnormal();
-  return values && NativeDotIsExact(worker.q_seen, tile.k_seen);
-}
-
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

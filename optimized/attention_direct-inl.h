@@ -219,15 +219,6 @@ int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
   return fixed ? PackedTile().v_exponent : ValueExponent<T>(job, tile, keys);
 }
 
-template <bool kMasked, class D>
-int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
-                    Range keys, Worker& worker) {
-  return WithInputLane(job.problem->key_lane(), [&](auto element) HWY_ATTR {
-    return DirectTimesTile<kMasked, decltype(element)>(df, job, tile, keys,
-                                                       worker);
-  });
-}
-
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -346,32 +346,6 @@ void ReadRow(D1 d1, const AttentionJob& job, int64_t batch, const RowState& row,
   ExactScores(d1, job, batch, row, worker);
 }
 
-// Requires: a visible key, or a sink that is NaN or +inf.
-template <class D>
-void ExactRow(D df, const AttentionJob& job, int64_t batch, const RowState& row,
-              float* acc, Worker& worker) {
-  const hn::CappedTag<float, 1> d1;
-  const int64_t kv_len = job.problem->kv_len;
-  ReadRow(d1, job, batch, row, worker);
-  const ExactMaximum max = FindMaximum(job, row, {0, kv_len}, worker);
-  const auto values = static_cast<size_t>(job.problem->value_dim);
-  if (max.nan) {
-    const float nan = std::bit_cast<float>(kCanonicalNaNBits);
-    std::fill(acc, acc + values, nan);
-    return StoreRow(job, batch, row, acc, nan);
-  }
-  const ExactPart whole{
-      {0, kv_len}, row.fixed ? 0.0f : max.m, row.fixed ? 0.0f : kWeightShift};
-  const float l = ExactSums(d1, job, batch, row, whole, row.fixed, worker, acc);
-  const float lse = LogSumExp(d1, l, whole.m, whole.shift);
-
-  std::vector<bool> overflowed(values);
-  for (size_t c = 0; c < values; ++c) overflowed[c] = !std::isfinite(acc[c]);
-  Normalise(df, job, batch, row, l, acc);
-  RedoOverflowed(d1, job, batch, row, max.m, overflowed, worker, acc);
-  StoreRow(job, batch, row, acc, lse);
-}
-
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

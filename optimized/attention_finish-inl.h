@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "hwy/highway.h"
-#include "optimized/attention_exact-inl.h"
+#include "optimized/attention_kernels-inl.h"
 #include "optimized/attention_store-inl.h"
 #include "optimized/attention_work.h"
 #include "reference/contract/numerics.h"
@@ -52,7 +52,7 @@ void FinishRow(D df, const AttentionJob& job, int64_t batch, size_t index,
                                         AllFinite(df, acc, values));
   if (!sink_ok || !sums_ok || (row.letter && row.visible)) {
     ++worker.counts.rows_redone;
-    return ExactRow(df, job, batch, row, acc, worker);
+    return ExactRow(job, batch, row, acc, worker);
   }
   worker.counts.rows_empty += !row.visible;
   worker.counts.rows_fixed += fixed;

@@ -19,17 +19,15 @@
 
 #include "hwy/highway.h"
 #include "optimized/attention_block-inl.h"
-#include "optimized/attention_direct-inl.h"
-#include "optimized/attention_exact-inl.h"
 #include "optimized/attention_finish-inl.h"
+#include "optimized/attention_kernels-inl.h"
 #include "optimized/attention_key_scales.h"
-#include "optimized/attention_matrix-inl.h"
-#include "optimized/attention_pack-inl.h"
 #include "optimized/attention_panels.h"
 #include "optimized/attention_states-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/registers-inl.h"
+#include "optimized/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
@@ -109,29 +107,6 @@ inline bool FillBits(const AttentionJob& job, int64_t key_tile, Range part,
   return any;
 }
 
-// Behind the tile of that number, keys and values of the next one that some row
-// visits will be packed.
-inline void ExpectTile(const AttentionJob& job, int64_t number,
-                       Worker& worker) {
-  const int64_t tiles = job.plan->key_tiles;
-  const int64_t kv_heads = job.problem->kv_heads;
-  const int64_t all = job.problem->batch * kv_heads * tiles;
-  int64_t next = number + 1;
-  const auto batch = [&] { return next / tiles / kv_heads; };
-  const auto kv_head = [&] { return next / tiles % kv_heads; };
-  while (next < all && !IsVisited(job, batch(), kv_head(), next % tiles)) {
-    ++next;
-  }
-  const auto lines_of = [&](const LaneView& x) {
-    if (next == all || job.pages != nullptr) return LinesAhead();
-    const Range keys = job.KeysOfTile(next % tiles);
-    return LinesOf(x, batch(), kv_head(), job.FirstKey(batch()) + keys.begin,
-                   keys.end - keys.begin);
-  };
-  worker.ahead.keys = lines_of(job.inputs->k);
-  worker.ahead.values = lines_of(job.inputs->v);
-}
-
 // Queries of the next row tile will be packed, outputs of the one at hand
 // written: of each the rows of its first head.
 inline void ExpectRows(const AttentionJob& job, const RowTile& tile,
@@ -150,71 +125,22 @@ inline void ExpectRows(const AttentionJob& job, const RowTile& tile,
   worker.ahead.outputs = lines_of(job.outputs->o, tile);
 }
 
-// The packed tile, if need be packed now.
-inline const PackedTile& PackOrFind(const AttentionJob& job,
-                                    const RowTile& rows, int64_t key_tile,
-                                    Worker& worker) {
-  const int64_t head = rows.batch * job.problem->kv_heads + rows.kv_head;
-  const int64_t number = head * job.plan->key_tiles + key_tile;
-  const auto slots = static_cast<int64_t>(worker.kept.size());
-  KeptTile& kept = worker.kept[static_cast<size_t>(key_tile % slots)];
-  if (kept.number == number) {
-    ++worker.counts.tiles_kept;
-  } else {
-    PackTile(job, rows.batch, rows.kv_head, key_tile, kept.tile);
-    kept.number = number;
-    if (job.AsksAhead()) ExpectTile(job, number, worker);
-  }
-  return kept.tile;
-}
-
-// All rows against one tile that some row sees, through its packed panels.
-// Returns its v_exponent. `exact`: values without the dot instruction.
-template <bool kMasked, class D>
-int PackedTimesTile(D df, const AttentionJob& job, const RowTile& rows,
-                    const PackedHead& packed, int64_t key_tile, bool exact,
-                    Worker& worker) {
-  const PackedTile& tile = packed.tiles.empty()
-                               ? PackOrFind(job, rows, key_tile, worker)
-                               : packed.tiles[static_cast<size_t>(key_tile)];
-  const DotForm form = FormOfTile(job, tile, exact, worker);
-  worker.counts.tiles_native_dot += form.native_scores;
-  worker.counts.tiles_native_values += form.native_values;
-  worker.counts.tiles_matrix += job.matrix();
-  if (job.plan->blocks == BlockForm::kGuarded &&
-      !GuardedBlocksAreExact(job, tile, worker)) {
-    for (RowState& row : worker.rows) row.letter = true;
-  }
-  if (job.matrix()) {
-    MatrixTimesTile<kMasked>(df, job, tile, worker);
-    return tile.v_exponent;
-  }
-  for (size_t block = 0; block < worker.seen.size(); ++block) {
-    if (worker.seen[block].end == 0) continue;
-    BlockTimesTile<kMasked>(df, job, tile, block, form, worker);
-  }
-  return tile.v_exponent;
-}
-
-template <bool kMasked, class D>
-int RowsTimesTile(D df, const AttentionJob& job, const RowTile& rows,
-                  const PackedHead& packed, int64_t key_tile, bool exact,
-                  Worker& worker) {
+// All rows against one tile that some row sees. Returns its v_exponent.
+inline int RowsTimesTile(const AttentionJob& job, const RowTile& rows,
+                         const PackedHead& packed, int64_t key_tile,
+                         bool masked, bool exact, Worker& worker) {
   FillScalesOfTile(job, rows, job.KeysOfTile(key_tile), worker);
   if (job.direct) {
     ++worker.counts.tiles_in_place;
-    return DirectTimesTile<kMasked>(df, job, rows, job.KeysOfTile(key_tile),
-                                    worker);
+    return DirectTimesTile(job, rows, job.KeysOfTile(key_tile), masked, worker);
   }
-  return PackedTimesTile<kMasked>(df, job, rows, packed, key_tile, exact,
-                                  worker);
+  return PackedTimesTile(job, rows, packed, key_tile, masked, exact, worker);
 }
 
 // All visible keys of the part, ascending, active tiles only. Returns the
 // smallest v_exponent seen. A tile that two parts share counts in both.
-template <class D>
-int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
-             const PackedHead& packed, bool exact, Worker& worker) {
+inline int WalkKeys(const AttentionJob& job, const RowTile& rows, Range part,
+                    const PackedHead& packed, bool exact, Worker& worker) {
   int v_exponent = PackedTile().v_exponent;
   const Range tiles{part.begin / job.plan->tile_keys,
                     CeilDiv(part.end, job.plan->tile_keys)};
@@ -231,15 +157,12 @@ int WalkKeys(D df, const AttentionJob& job, const RowTile& rows, Range part,
     if (!full && !FillBits(job, t, part, worker)) continue;
     --worker.counts.tiles_empty;
     ++(full ? worker.counts.tiles_full : worker.counts.tiles_partial);
-    int exponent = 0;
     if (full) {
       for (RowState& row : worker.rows) row.visible = true;
       for (Range& seen : worker.seen) seen = {0, keys.end - keys.begin};
-      exponent = RowsTimesTile<false>(df, job, rows, packed, t, exact, worker);
-    } else {
-      exponent = RowsTimesTile<true>(df, job, rows, packed, t, exact, worker);
     }
-    v_exponent = std::min(v_exponent, exponent);
+    v_exponent = std::min(
+        v_exponent, RowsTimesTile(job, rows, packed, t, !full, exact, worker));
   }
   return v_exponent;
 }
@@ -265,41 +188,11 @@ inline bool OnlineGuardHolds(const AttentionJob& job, const RowState& row,
          scaled >= least - static_cast<float>(last_bit);
 }
 
-// Queries of the row tile, in the form that scores want.
-inline void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
-  const auto with_queries = [&](const auto& pack) {
-    WithInputLane(job.problem->query_lane(), [&](auto element) {
-      pack(job.inputs->q.As<decltype(element)>());
-    });
-  };
-  if (job.direct) {
-    return with_queries(
-        [&](const auto& q) { PackQueryLanes(job, q, batch, worker); });
-  }
-  const auto rows =
-      worker.seen.size() * static_cast<size_t>(job.geometry.row_block);
-  if (job.plan->blocks == BlockForm::kGuarded) SeeQueries(job, batch, worker);
-  if (job.key_pairs()) {
-    worker.q_pairs.resize(rows * static_cast<size_t>(job.head_pairs()));
-    if (job.matrix()) return PackQueryRows(job, batch, worker);
-    return PackQueryPairs(job, batch, worker);
-  }
-  const auto lanes = static_cast<size_t>(job.geometry.lanes);
-  const size_t elements = rows * static_cast<size_t>(job.problem->head_dim);
-  worker.q.resize((elements + lanes - 1) / lanes * lanes);
-  with_queries([&](const auto& q) { PackQueries(job, q, batch, worker); });
-  if (!job.steps()) return;
-  worker.q_exponents.resize(worker.q.size());
-  PackFactorExponents(worker.q.data(), worker.q.size(),
-                      worker.q_exponents.data());
-}
-
 // The sums of the tile's rows over the keys of the part, as the two passes of
 // N9 give them. Left out are rows that are marked `letter` and rows with sums
 // that are not finite.
-template <class D>
-void SumRows(D df, const AttentionJob& job, const RowTile& tile, Range part,
-             const PackedHead& packed, Worker& worker) {
+inline void SumRows(const AttentionJob& job, const RowTile& tile, Range part,
+                    const PackedHead& packed, Worker& worker) {
   StartRows(job, tile, worker);
   const int64_t row_block = job.geometry.row_block;
   worker.seen.assign(static_cast<size_t>(CeilDiv(tile.rows, row_block)),
@@ -312,11 +205,15 @@ void SumRows(D df, const AttentionJob& job, const RowTile& tile, Range part,
   worker.weights.resize(static_cast<size_t>(weight_rows * job.weight_stride));
   if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
   if (job.steps()) worker.weight_exponents.resize(worker.weights.size());
-  PackRows(job, tile.batch, worker);
+  if (job.direct) {
+    PackQueryLanes(job, tile.batch, worker);
+  } else {
+    PackRows(job, tile.batch, worker);
+  }
   if (packed.tiles.empty() && job.AsksAhead()) ExpectRows(job, tile, worker);
   ClearSums(job, worker);
   worker.value_scale_exponent = 0;
-  const int v_exponent = WalkKeys(df, job, tile, part, packed, false, worker);
+  const int v_exponent = WalkKeys(job, tile, part, packed, false, worker);
   bool redo = false;
   for (RowState& row : worker.rows) {
     row.redo =
@@ -331,15 +228,19 @@ void SumRows(D df, const AttentionJob& job, const RowTile& tile, Range part,
     // form, for the rows whose guard held too (same bits).
     const AttentionForwardExecution first = worker.counts;
     ClearSums(job, worker);
-    WalkKeys(df, job, tile, part, packed, true, worker);
+    WalkKeys(job, tile, part, packed, true, worker);
     worker.counts = first;
   }
 }
 
-template <class D>
-void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
-              const PackedHead& packed, Worker& worker) {
-  SumRows(df, job, tile, job.KeysOfPart(0), packed, worker);
+// One row tile, start to end, of a problem without parts: the function behind
+// the dispatch table.
+void RunRows(const AttentionJob& job, const RowTile& tile,
+             const PackedHead& packed, Worker& worker) {
+  const hn::ScalableTag<float> df;
+  std::optional<MatrixScope> matrix;
+  if (job.matrix()) matrix.emplace();
+  SumRows(job, tile, job.KeysOfPart(0), packed, worker);
   for (size_t r = 0; r < worker.rows.size(); ++r) {
     const float l = FoldStripes(&worker.stripes[r * kStripes]);
     if (job.states != nullptr) {
@@ -349,27 +250,6 @@ void RunRowsT(D df, const AttentionJob& job, const RowTile& tile,
     }
   }
 }
-
-// One row tile, start to end, of a problem without parts: the function behind
-// the dispatch table.
-void RunRows(const AttentionJob& job, const RowTile& tile,
-             const PackedHead& packed, Worker& worker) {
-  const hn::ScalableTag<float> df;
-  // A template, so that the unfused fallback target compiles to nothing.
-  std::optional<MatrixScope> matrix;
-  if (job.matrix()) matrix.emplace();
-  const auto run = [&](auto tag) HWY_ATTR {
-    if constexpr (kFusedMulAdd) RunRowsT(tag, job, tile, packed, worker);
-  };
-  run(df);
-}
-
-void PackKeyTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
-                 int64_t key_tile, PackedTile& tile) {
-  PackTile(job, batch, kv_head, key_tile, tile);
-}
-
-bool DotInstructionWorks() { return PackedDotWorks(); }
 
 Geometry KernelGeometry() {
   const hn::ScalableTag<float> df;

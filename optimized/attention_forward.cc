@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "optimized/attention_key_scales.h"
+#include "optimized/attention_native_dot.h"
 #include "optimized/attention_panels.h"
 #include "optimized/attention_plan.h"
 #include "optimized/attention_work.h"
@@ -34,9 +35,8 @@ namespace {
 HWY_EXPORT(RunRows);
 HWY_EXPORT(SumPart);
 HWY_EXPORT(MergeParts);
-HWY_EXPORT(PackKeyTile);
+HWY_EXPORT(PackTile);
 HWY_EXPORT(KernelGeometry);
-HWY_EXPORT(DotInstructionWorks);
 
 // Ragged rows of at most this many keys are packed if they fill a vector. In
 // place, documents of 16 tokens took 1.25 to 1.4 of that time (AVX3, AVX3_SPR),
@@ -76,6 +76,7 @@ AttentionJob MakeJob(const AttentionForwardProblem& problem,
   job.geometry = HWY_DISPATCH_TABLE(KernelGeometry)[target]();
   job.scale = MakeScoreScale(problem);
   job.head_scales = MakeHeadScales(problem, inputs);
+  if (NativeDotWorks(plan.target)) job.dot = TheNativeDot();
   if (job.matrix()) job.geometry.row_block = kMatrixRows;
   job.padded_keys = RoundUp(plan.tile_keys, job.geometry.panel());
   job.weight_stride =
@@ -100,7 +101,7 @@ struct HeadRange {
 
 void PackRound(const AttentionJob& job, HeadRange heads, size_t target,
                PackedHeads& packed) {
-  const auto pack = HWY_DISPATCH_TABLE(PackKeyTile)[target];
+  const auto pack = HWY_DISPATCH_TABLE(PackTile)[target];
   const int64_t tiles = job.plan->key_tiles;
   const int64_t kv_heads = job.problem->kv_heads;
   const auto pack_tile = [&](int64_t item, int) {
@@ -338,9 +339,7 @@ Status PlanAndRun(const AttentionForwardProblem& problem,
 }  // namespace
 
 bool NativeDotWorks(const std::string& target) {
-  const int64_t bit = TargetBit(target);
-  if (!IsSupported(bit)) return false;
-  return HWY_DISPATCH_TABLE(DotInstructionWorks)[DispatchIndex(bit)]();
+  return target == hwy::TargetName(HWY_AVX3) && TheNativeDot() != nullptr;
 }
 
 bool TakesMatrixUnit(const std::string& target) {

@@ -17,7 +17,7 @@
 #include <span>
 
 #include "hwy/highway.h"
-#include "optimized/attention_pairs-inl.h"
+#include "optimized/attention_block-inl.h"
 #include "optimized/attention_weights-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/matrix_unit.h"
@@ -28,33 +28,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// q [rows of whole blocks][head_pairs], zero beyond rows and channels.
-inline void PackQueryRows(const AttentionJob& job, int64_t batch,
-                          Worker& worker) {
-  const hn::ScalableTag<uint32_t> du;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(du));
-  const auto q = job.inputs->q.As<Bf16>();
-  const int64_t dim = job.problem->head_dim;
-  const int64_t stride = q.strides[3];
-  const auto pairs = static_cast<size_t>(job.head_pairs());
-  Magnitudes unused;
-  std::fill(worker.q_pairs.begin(), worker.q_pairs.end(), 0u);
-  for (size_t r = 0; r < worker.rows.size(); ++r) {
-    const RowState& row = worker.rows[r];
-    const Bf16* from = &q(batch, row.head, row.place, 0);
-    uint32_t* to = &worker.q_pairs[r * pairs];
-    int64_t d = 0;
-    for (; stride == 1 && d + 2 * lanes <= dim; d += 2 * lanes) {
-      // In memory the first of two channels is the lower half.
-      const auto* pair = reinterpret_cast<const uint32_t*>(from + d);
-      hn::StoreU(hn::RotateRight<16>(hn::LoadU(du, pair)), du, to + d / 2);
-    }
-    for (; d < dim; d += 2) {
-      to[d / 2] = PairOf(from + d * stride, stride, 0, dim - d, &unused);
-    }
-  }
-}
 
 // NearWeights, in one go with the pairs; row.weights stay scores.
 //   Requires: vectors of kStripes lanes.
@@ -161,6 +134,47 @@ inline void MatrixValues(const AttentionJob& job, const PackedTile& tile,
       product.rows_16 = block.rows <= kMatrixRows / 2;
       Multiply(product);
     }
+  }
+}
+
+// Scores -> weights of the numerator as pairs, row by row: a row of scores
+// stays in the first cache.
+template <bool kMasked, class D>
+void MatrixWeights(D df, const AttentionJob& job, const Block& block,
+                   Worker& worker) {
+  const auto values = static_cast<size_t>(job.padded_values);
+  const auto stride = static_cast<size_t>(job.weight_stride);
+  for (size_t r = 0; r < block.rows; ++r) {
+    RowState& row = worker.rows[block.first_row + r];
+    const RowSlice slice = SliceOf<kMasked>(job, block, r, worker);
+    uint32_t* pairs =
+        worker.weight_pairs.data() + (block.weight_row + r) * stride / 2;
+    RowScores<kMasked>(df, job, slice,
+                       worker.acc.data() + (block.first_row + r) * values, row);
+    if (row.fixed || NearWeightsAreExact(row.n_min, row.m)) {
+      const float offset = row.fixed ? 0.0f : kWeightShift - row.m;
+      NearWeightPairs<kMasked>(df, static_cast<int>(offset), slice, pairs);
+    } else {
+      OnlineWeights(df, row.m, slice);
+      PackWeightPairs(df, slice, pairs);
+    }
+  }
+}
+
+// All rows against the tile, by the matrix unit.
+template <bool kMasked, class D>
+void MatrixTimesTile(D df, const AttentionJob& job, const PackedTile& tile,
+                     Worker& worker) {
+  std::array<Block, kMatrixBlocks> storage;
+  // Few enough blocks at a time that their weights stay in the second cache.
+  for (size_t next = 0; next < worker.seen.size();) {
+    const std::span<const Block> blocks =
+        BlocksThatSee(job, worker, &next, storage);
+    MatrixScores(job, tile, blocks, worker);
+    for (const Block& block : blocks) {
+      MatrixWeights<kMasked>(df, job, block, worker);
+    }
+    MatrixValues(job, tile, blocks, worker);
   }
 }
 

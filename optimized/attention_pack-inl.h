@@ -233,35 +233,6 @@ void PackWide(const AttentionJob& job, int64_t batch, int64_t kv_head,
   tile.v_exponent = PackValues<T>(job, batch, kv_head, keys, tile.v);
 }
 
-// Packs one key tile of one kv head; `tile` says where to.
-inline void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
-                     int64_t key_tile, PackedTile& tile) {
-  const Range keys = job.KeysOfTile(key_tile);
-  const Lane lane = job.problem->key_lane();
-  if (lane != Lane::kBf16) {
-    return WithInputLane(lane, [&](auto element) HWY_ATTR {
-      PackWide<decltype(element)>(job, batch, kv_head, keys, tile);
-    });
-  }
-  if (job.plan->blocks == BlockForm::kGuarded) {
-    tile.k_seen = SeenIn(job.inputs->k, keys, job.Keys<Bf16>(batch, kv_head));
-    tile.v_seen = SeenIn(job.inputs->v, keys, job.Values<Bf16>(batch, kv_head));
-  }
-  if (job.key_pairs()) {
-    tile.k_seen = PackKeyPairs(job, batch, kv_head, keys, tile.k_pairs);
-  } else {
-    PackKeys<Bf16>(job, batch, kv_head, keys, tile.k);
-  }
-  if (job.value_pairs()) {
-    tile.v_seen = PackValuePairs(job, batch, kv_head, keys, tile.v_pairs);
-    tile.v_exponent = tile.v_seen.exponent();
-  } else {
-    tile.v_exponent = PackValues<Bf16>(job, batch, kv_head, keys, tile.v);
-  }
-  PackPanelExponents(tile.k, job.k_exponent_count(), tile.k_exponents);
-  PackPanelExponents(tile.v, job.v_exponent_count(), tile.v_exponents);
-}
-
 // q [row block][head_dim][kRowBlock]; rows beyond the tile are zero. Four rows
 // at a time: the last four of a block of six overlap the first four.
 template <typename T>

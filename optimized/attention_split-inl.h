@@ -81,29 +81,19 @@ void MergePartsT(D df, const AttentionJob& job, const RowTile& tile,
   }
 }
 
-// N22: one row tile and one part of the keys. Templates, as for RunRows.
+// N22: one row tile and one part of the keys.
 void SumPart(const AttentionJob& job, const RowTile& tile, int64_t part,
              const PackedHead& packed, Worker& worker, PartSums& sums) {
-  const hn::ScalableTag<float> df;
   std::optional<MatrixScope> matrix;
   if (job.matrix()) matrix.emplace();
-  const auto run = [&](auto tag) HWY_ATTR {
-    if constexpr (kFusedMulAdd) {
-      SumRows(tag, job, tile, job.KeysOfPart(part), packed, worker);
-      KeepPart(job, worker, sums);
-    }
-  };
-  run(df);
+  SumRows(job, tile, job.KeysOfPart(part), packed, worker);
+  KeepPart(job, worker, sums);
 }
 
 // N22: the parts of one row tile -> its outputs.
 void MergeParts(const AttentionJob& job, const RowTile& tile,
                 std::span<const PartSums> parts, Worker& worker) {
-  const hn::ScalableTag<float> df;
-  const auto run = [&](auto tag) HWY_ATTR {
-    if constexpr (kFusedMulAdd) MergePartsT(tag, job, tile, parts, worker);
-  };
-  run(df);
+  MergePartsT(hn::ScalableTag<float>(), job, tile, parts, worker);
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

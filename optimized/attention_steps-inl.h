@@ -17,7 +17,6 @@
 
 #include "hwy/highway.h"
 #include "optimized/attention_work.h"
-#include "optimized/simd/one_lane.h"
 #include "optimized/simd/registers-inl.h"
 #include "optimized/unit_step.h"
 #include "reference/contract/matrix_units.h"
@@ -195,30 +194,24 @@ HWY_INLINE hn::Vec<D> StepOfVector(D df, const StepRow& a, const StepPanel& b,
 template <class Unit, int kVectors, class D>
 HWY_INLINE void AddStep(D df, const StepRow& a, const StepPanel& b,
                         size_t steps, float* HWY_RESTRICT sums) {
-#if LOCKSTEP_ONE_LANE  // compiled, never run: one lane has no halves
-  (void)df, (void)a, (void)b, (void)steps, (void)sums;
-#else
-  if constexpr (kFusedMulAdd) {
-    const hn::RebindToSigned<D> di;
-    const size_t lanes = hn::Lanes(df);
-    const auto largest = LargestExponents<kVectors>(df, a, b, steps);
-    if constexpr (kVectors == 1) {
-      hn::Store(StepOfVector<Unit>(df, a, b, steps, hn::PromoteTo(di, largest),
-                                   hn::Load(df, sums)),
-                df, sums);
-    } else {
-      hn::Store(
-          StepOfVector<Unit>(df, a, b, steps, hn::PromoteLowerTo(di, largest),
-                             hn::Load(df, sums)),
-          df, sums);
-      const StepPanel second{b.x + lanes, b.exponents, b.stride};
-      hn::Store(StepOfVector<Unit>(df, a, second, steps,
-                                   hn::PromoteUpperTo(di, largest),
-                                   hn::Load(df, sums + lanes)),
-                df, sums + lanes);
-    }
+  const hn::RebindToSigned<D> di;
+  const size_t lanes = hn::Lanes(df);
+  const auto largest = LargestExponents<kVectors>(df, a, b, steps);
+  if constexpr (kVectors == 1) {
+    hn::Store(StepOfVector<Unit>(df, a, b, steps, hn::PromoteTo(di, largest),
+                                 hn::Load(df, sums)),
+              df, sums);
+  } else {
+    hn::Store(
+        StepOfVector<Unit>(df, a, b, steps, hn::PromoteLowerTo(di, largest),
+                           hn::Load(df, sums)),
+        df, sums);
+    const StepPanel second{b.x + lanes, b.exponents, b.stride};
+    hn::Store(StepOfVector<Unit>(df, a, second, steps,
+                                 hn::PromoteUpperTo(di, largest),
+                                 hn::Load(df, sums + lanes)),
+              df, sums + lanes);
   }
-#endif
 }
 
 // Calls run.template operator()<Unit>() for the order's unit.

@@ -8,6 +8,8 @@
 #define LOCKSTEP_OPTIMIZED_ATTENTION_STORE_INL_H_
 #endif
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -86,6 +88,22 @@ inline void StoreRow(const AttentionJob& job, int64_t batch,
     StoreRounded(o, job.problem->value_dim, view.strides[3],
                  &view(batch, row.head, row.place, 0));
   });
+}
+
+// Writes the state of a row; NaN is canonical, and m is never -0. acc is
+// [value_dim].
+inline void StoreState(const AttentionJob& job, int64_t batch,
+                       const RowState& row, float m, float l,
+                       const float* acc) {
+  const AttentionStates& to = job.states->to;
+  const auto canonical = [](float x) {
+    return std::isnan(x) ? std::bit_cast<float>(kCanonicalNaNBits) : x;
+  };
+  to.m(batch, row.head, row.query) = canonical(m) + 0.0f;
+  to.l(batch, row.head, row.query) = canonical(l);
+  for (int64_t c = 0; c < job.problem->value_dim; ++c) {
+    to.acc(batch, row.head, row.query, c) = canonical(acc[c]);
+  }
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// Register-tiled products: scores of a block of rows against a panel of keys,
-// and weights against a panel of values. Every accumulator is one output chain
+// Register-tiled products: scores of a block of rows against panels of keys,
+// and weights against panels of values. Every accumulator is one output chain
 // in the contract's order (N3, N11).
 #if defined(LOCKSTEP_OPTIMIZED_ATTENTION_TILES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
@@ -9,10 +9,12 @@
 #define LOCKSTEP_OPTIMIZED_ATTENTION_TILES_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "optimized/attention_work.h"
 #include "optimized/simd/packed_dot-inl.h"
 #include "optimized/simd/registers-inl.h"
 
@@ -43,8 +45,8 @@ struct F32Dot {
   }
 };
 
-// The same on a pair of bf16 in a u32 (N5): by the instruction or, where its
-// guard does not hold, by what it means.
+// The same on a pair of bf16 in a u32 (N5): by the instruction, which
+// attention_native_dot.cc alone has, or by what it means.
 template <bool kNative>
 struct PairDot {
   using T = uint32_t;
@@ -62,7 +64,8 @@ struct PairDot {
   template <class D>
   static HWY_INLINE hn::Vec<D> Add(D df, hn::Vec<D> acc, Pairs<D> a,
                                    Pairs<D> b) {
-    return kNative ? PackedDot(df, acc, a, b) : UnpackedDot(df, acc, a, b);
+    if constexpr (kNative) return PackedDot(df, acc, a, b);
+    return UnpackedDot(df, acc, a, b);
   }
 };
 
@@ -184,6 +187,73 @@ HWY_INLINE void WithRows(int64_t rows, const Tile& tile) {
   } else {
     tile.template operator()<kRowBlock>();
   }
+}
+
+// Lines to prefetch of each tensor with a panel. A worker that packs nothing
+// has 0, because a test for it cost 1 % of the time of dense masks on AVX2. 256
+// rows and keys of a document have about 700 panels of 16 in their lower half
+// (d = 128), and 512 portions of keys in f32.
+inline int64_t PortionsOf(size_t panel, const Worker& worker) {
+  if (worker.kept.empty()) return 0;
+  return CeilDiv(static_cast<int64_t>(panel), 16);
+}
+
+// Scores of the block's rows into worker.weights; q and k as Dot has them.
+template <class Dot, class D>
+void BlockScores(D df, const AttentionJob& job, const typename Dot::T* q,
+                 const typename Dot::T* k, size_t steps, const Block& block,
+                 Worker& worker) {
+  const auto panel = static_cast<size_t>(job.geometry.panel());
+  const auto stride = static_cast<size_t>(job.weight_stride);
+  float* weights = worker.weights.data();
+  q += block.first_row * steps;
+  const int64_t portions = PortionsOf(panel, worker);
+  WithRows(static_cast<int64_t>(block.rows), [&]<int kRows>() HWY_ATTR {
+    for (size_t key = block.begin / panel * panel; key < block.end;
+         key += panel) {
+      if (portions > 0) worker.ahead.Ask(portions);
+      const typename Dot::T* keys = k + key * steps;
+      // Of the last panel half is enough if no row sees more: the other scores
+      // are masked, or behind the slice, whatever stands there.
+      if (block.end - key > panel / 2) {
+        ScorePanel<Dot, kRows, 2>(df, q, keys, steps, weights + key, stride);
+      } else {
+        ScorePanel<Dot, kRows, 1>(df, q, keys, steps, weights + key, stride);
+      }
+    }
+  });
+}
+
+// Weights times values, panel by panel; p and v as Dot has them, p from key
+// 0 of the tile on. `per_step`: keys of a step.
+template <class Dot, class D>
+void BlockValues(D df, const AttentionJob& job, const typename Dot::T* p,
+                 const typename Dot::T* v, size_t per_step, const Block& block,
+                 Worker& worker) {
+  const size_t lanes = hn::Lanes(df);
+  const size_t panel = 2 * lanes;
+  const auto values = static_cast<size_t>(job.padded_values);
+  const size_t p_stride = static_cast<size_t>(job.weight_stride) / per_step;
+  const size_t tile_steps = static_cast<size_t>(job.plan->tile_keys) / per_step;
+  // Whole steps: a neighbour that no row sees has weight +0.
+  const size_t begin = block.begin / per_step;
+  const size_t steps = (block.end + per_step - 1) / per_step - begin;
+  float* acc = worker.acc.data() + block.first_row * values;
+  const int64_t portions = PortionsOf(panel, worker);
+  WithRows(static_cast<int64_t>(block.rows), [&]<int kRows>() HWY_ATTR {
+    for (size_t c = 0; c < values; c += panel) {
+      if (portions > 0) worker.ahead.Ask(portions);
+      const size_t width = std::min(panel, values - c);
+      const typename Dot::T* from = v + c * tile_steps + begin * width;
+      if (width == panel) {
+        ValuePanel<Dot, kRows, 2>(df, p + begin, p_stride, from, 2 * lanes,
+                                  steps, acc + c, values);
+      } else {
+        ValuePanel<Dot, kRows, 1>(df, p + begin, p_stride, from, lanes, steps,
+                                  acc + c, values);
+      }
+    }
+  });
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

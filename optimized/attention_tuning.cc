@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "optimized/simd/targets.h"
+#include "optimized/unknown_target.h"
 #include "reference/contract/numerics.h"
 
 namespace lockstep::optimized {
@@ -116,12 +117,7 @@ Result<TuningEntry> ParseEntry(std::string_view line,
   }
   TuningEntry entry = {fields[0], fields[1], fields[2], 0, 0};
   if (TargetBit(entry.target) == 0) {
-    std::string known;
-    for (const int64_t bit : CompiledTargets()) {
-      known += std::string(" ") + hwy::TargetName(bit);
-    }
-    return Bad(where,
-               "unknown target " + entry.target + "; compiled are" + known);
+    return Bad(where, UnknownTarget(entry.target));
   }
   if (!ParseTile(fields[3], &entry)) {
     return Bad(where, "'" + fields[3] +

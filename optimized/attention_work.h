@@ -114,6 +114,8 @@ struct StatesJob {
   WeightSize size = WeightSize::kUsual;
 };
 
+struct NativeDot;  // optimized/attention_native_dot.h
+
 // Where rows lie that are not at the problem's own addresses.
 struct Places {
   const KeyPages* pages = nullptr;     // k and v of the inputs are the pools
@@ -142,6 +144,7 @@ struct AttentionJob {
   // scale; else empty.
   std::vector<ScoreScale> head_scales;
   const std::vector<TilePlan>* tiles = nullptr;  // per batch row
+  const NativeDot* dot = nullptr;  // null: pairs of bf16 take two steps
 
   // Few rows: keys and values are read in place, by attention_direct-inl.h.
   bool direct = false;

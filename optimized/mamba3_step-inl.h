@@ -31,7 +31,7 @@ inline bool StepsInPlace(const Mamba3Job& job, const Mamba3Task& task) {
   const Mamba3ScanProblem& p = *job.problem;
   const int64_t lanes = VectorLanes();
   const bool ranks = p.ranks == 1 || p.ranks == 2 || p.ranks == 4;
-  return kHasSquares && ranks && task.end - task.first == 1 && p.carry_in &&
+  return ranks && task.end - task.first == 1 && p.carry_in &&
          job.outputs->carry.given() && p.state_dim % lanes == 0 &&
          p.head_dim % lanes == 0 && job.inputs->carry.h.strides[3] == 1 &&
          job.outputs->carry.h.strides[3] == 1;

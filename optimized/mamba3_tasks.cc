@@ -7,6 +7,7 @@
 
 #include "optimized/mamba3_work.h"
 #include "optimized/simd/targets.h"
+#include "optimized/unknown_target.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/status.h"
 
@@ -40,10 +41,11 @@ Result<int64_t> ChooseTarget(const std::string& name) {
     const bool asked = name.empty() || name == hwy::TargetName(bit);
     if (asked && (supported & bit)) return bit;
   }
-  return Status::Error(name.empty()
-                           ? "no compiled target is supported by this CPU"
-                           : "target " + name +
-                                 " is unknown or not supported by this CPU");
+  return Status::Error(
+      name.empty() ? "no compiled target is supported by this CPU"
+      : TargetBit(name) == 0
+          ? UnknownTarget(name)
+          : "target " + name + " is not supported by this CPU");
 }
 
 std::vector<Mamba3Task> ListTasks(const Mamba3ScanProblem& p,

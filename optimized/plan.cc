@@ -11,6 +11,7 @@
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/flush_scope.h"
 #include "optimized/simd/targets.h"
+#include "optimized/unknown_target.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"
@@ -40,20 +41,25 @@ constexpr int64_t kPartElements = int64_t{1} << 24;
 // hold, from 512 KiB on.
 constexpr int64_t kKeptBytes = int64_t{1} << 19;
 
+std::string CompiledNames() {
+  std::string names;
+  for (const int64_t bit : CompiledTargets()) {
+    names += std::string(" ") + hwy::TargetName(bit);
+  }
+  return names;
+}
+
 Result<std::string> ChooseTarget(const std::string& asked) {
-  std::string known;
   for (const Target& target : Targets()) {
     if (asked.empty() ? target.supported : target.name == asked) {
       if (target.supported) return target.name;
       return Status::Error("target " + asked + " is not supported by this CPU");
     }
-    known += " " + target.name;
   }
-  if (asked.empty()) {
-    return Status::Error("this CPU supports none of the compiled targets:" +
-                         known);
-  }
-  return Status::Error("unknown target " + asked + "; compiled are" + known);
+  return Status::Error(asked.empty() ? "this CPU supports none of the compiled "
+                                       "targets:" +
+                                           CompiledNames()
+                                     : UnknownTarget(asked));
 }
 
 Status CheckCaps(const Caps& caps) {
@@ -242,6 +248,15 @@ std::string DotName(const Plan& plan) {
 }  // namespace
 
 std::vector<Target> Targets() { return AllTargets(); }
+
+std::string UnknownTarget(const std::string& name) {
+  if (name == "AVX3_ZEN4" || name == "AVX3_SPR") {
+    return "target " + name +
+           " is AVX3 here, which takes the bf16 dot instruction where the CPU "
+           "has it; want AVX3";
+  }
+  return "unknown target " + name + "; compiled are" + CompiledNames();
+}
 
 std::string Plan::ToString() const {
   return "target=" + target + " threads=" + std::to_string(threads) +

@@ -29,21 +29,15 @@ HWY_INLINE hn::Vec<D> UnpackedDot(D df, hn::Vec<D> acc, Pairs a, Pairs b) {
                     hn::BitCast(df, hn::ShiftLeft<16>(b)), acc);
 }
 
-// The same as one instruction, which also flushes subnormal inputs and results
-// to zero whatever MXCSR says. By its intrinsic: Highway's portable name for
-// it, ReorderWidenMulAccumulate, may sum in another order on another target.
-#if HWY_TARGET == HWY_AVX3_ZEN4 || HWY_TARGET == HWY_AVX3_SPR
-inline constexpr bool kHasPackedDot = true;
+// Does the same as one instruction, which also flushes subnormal inputs and
+// results to zero whatever MXCSR says. By its intrinsic: Highway's portable
+// name for it, ReorderWidenMulAccumulate, may sum in another order on another
+// target.
+#if HWY_TARGET == HWY_AVX3_ZEN4
 template <class D, class Pairs = hn::Vec<hn::RebindToUnsigned<D>>>
 HWY_INLINE hn::Vec<D> PackedDot(D /*df*/, hn::Vec<D> acc, Pairs a, Pairs b) {
   return hn::Vec<D>{_mm512_dpbf16_ps(acc.raw, reinterpret_cast<__m512bh>(a.raw),
                                      reinterpret_cast<__m512bh>(b.raw))};
-}
-#else
-inline constexpr bool kHasPackedDot = false;
-template <class D, class Pairs = hn::Vec<hn::RebindToUnsigned<D>>>
-HWY_INLINE hn::Vec<D> PackedDot(D df, hn::Vec<D> acc, Pairs a, Pairs b) {
-  return UnpackedDot(df, acc, a, b);
 }
 #endif
 
@@ -53,9 +47,6 @@ HWY_INLINE hn::Vec<D> PackedDot(D df, hn::Vec<D> acc, Pairs a, Pairs b) {
 template <class D>
 HWY_INLINE void PackPairs(D df, const float* HWY_RESTRICT x, size_t begin,
                           size_t end, uint32_t* HWY_RESTRICT pairs) {
-#if HWY_TARGET == HWY_SCALAR  // compiled, never run: one lane has no pairs
-  (void)df, (void)x, (void)begin, (void)end, (void)pairs;
-#else
   const hn::RebindToUnsigned<D> du;
   const size_t lanes = hn::Lanes(df);
   const auto upper = hn::Set(du, 0xffff0000u);
@@ -67,22 +58,17 @@ HWY_INLINE void PackPairs(D df, const float* HWY_RESTRICT x, size_t begin,
     hn::Store(hn::Or(hn::And(even, upper), hn::ShiftRight<16>(odd)), du,
               pairs + j / 2);
   }
-#endif
 }
 
 // Numbers of bf16, two vectors of them -> pairs, the first as lower half.
 template <class D>
 HWY_INLINE void StoreKeyPairs(D /*df*/, hn::Vec<D> first, hn::Vec<D> second,
                               uint32_t* HWY_RESTRICT pairs) {
-#if HWY_TARGET == HWY_SCALAR  // compiled, never run: one lane has no pairs
-  (void)first, (void)second, (void)pairs;
-#else
   const hn::RebindToUnsigned<D> du;
   const hn::Repartition<uint16_t, D> d16;
   const auto upper_halves =
       hn::ConcatOdd(d16, hn::BitCast(d16, second), hn::BitCast(d16, first));
   hn::Store(hn::BitCast(du, upper_halves), du, pairs);
-#endif
 }
 
 // Whether dot(acc, a, b) is UnpackedDot on operands that N5's guard lets
@@ -118,15 +104,6 @@ bool DotAgrees(D df, const Dot& dot) {
     }
   }
   return agrees;
-}
-
-// N5's start-up self-test. False where there is no such instruction.
-inline bool PackedDotWorks() {
-  if (!kHasPackedDot) return false;
-  const hn::ScalableTag<float> df;
-  using Pairs = hn::Vec<hn::RebindToUnsigned<decltype(df)>>;
-  return DotAgrees(df, [&](hn::Vec<decltype(df)> acc, Pairs a, Pairs b)
-                           HWY_ATTR { return PackedDot(df, acc, a, b); });
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

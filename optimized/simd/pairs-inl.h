@@ -12,24 +12,15 @@ HWY_BEFORE_NAMESPACE();
 namespace lockstep::optimized::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The even or the odd lane of each pair in both of its lanes. Highway's scalar
-// fallback has no pairs; it is compiled, never run (N4).
+// The even or the odd lane of each pair in both of its lanes.
 template <class V>
 HWY_INLINE V FirstOfPairs(V x) {
-#if HWY_TARGET == HWY_SCALAR
-  return x;
-#else
   return hn::DupEven(x);
-#endif
 }
 
 template <class V>
 HWY_INLINE V SecondOfPairs(V x) {
-#if HWY_TARGET == HWY_SCALAR
-  return x;
-#else
   return hn::DupOdd(x);
-#endif
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

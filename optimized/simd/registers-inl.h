@@ -19,10 +19,6 @@ namespace lockstep::optimized::HWY_NAMESPACE {
 // 8 x 2 tile would spill (33-65 % of peak); 32-register targets hold 8 x 2.
 inline constexpr int kRowBlock = HWY_TARGET == HWY_AVX2 ? 6 : 8;
 
-// Highway's own scalar fallback is compiled, never run: it does not fuse (N4).
-inline constexpr bool kFusedMulAdd =
-    HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR;
-
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 
 #endif  // per-target include guard

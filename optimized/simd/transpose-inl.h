@@ -24,9 +24,6 @@ inline constexpr size_t kQuad = 4;
 // {rows[0], rows[1], rows[2], rows[3]} at 4 k + i.
 template <class D, class V>
 HWY_INLINE void TransposeQuads(D d, V* rows) {
-#if HWY_TARGET == HWY_SCALAR  // compiled, never run: its vectors have one lane
-  (void)d, (void)rows;
-#else
   const V low_even = hn::InterleaveLower(d, rows[0], rows[2]);
   const V low_odd = hn::InterleaveLower(d, rows[1], rows[3]);
   const V high_even = hn::InterleaveUpper(d, rows[0], rows[2]);
@@ -35,7 +32,6 @@ HWY_INLINE void TransposeQuads(D d, V* rows) {
   rows[1] = hn::InterleaveUpper(d, low_even, low_odd);
   rows[2] = hn::InterleaveLower(d, high_even, high_odd);
   rows[3] = hn::InterleaveUpper(d, high_even, high_odd);
-#endif
 }
 
 // a, b, c, e [4 lanes of 32 bits] -> out[i * stride + {0, 1, 2, 3}] =
@@ -52,12 +48,6 @@ HWY_INLINE void StoreTransposed(D d, V a, V b, V c, V e, T* HWY_RESTRICT out,
 // out + stride.
 HWY_INLINE void StoreTransposedPairs(const float* a, const float* b, float* out,
                                      size_t stride) {
-#if HWY_TARGET == HWY_SCALAR
-  for (size_t i = 0; i < kQuad; ++i) {
-    out[i / 2 * stride + i % 2] = a[i];
-    out[i / 2 * stride + 2 + i % 2] = b[i];
-  }
-#else
   const hn::FixedTag<float, kQuad> d;
   const hn::Repartition<uint64_t, decltype(d)> of_pairs;
   const auto first = hn::BitCast(of_pairs, hn::LoadU(d, a));
@@ -66,34 +56,18 @@ HWY_INLINE void StoreTransposedPairs(const float* a, const float* b, float* out,
              out);
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(of_pairs, first, second)), d,
              out + stride);
-#endif
 }
 
 // The lanes of a and b in turns: a[0], b[0], a[1] ... -> out [2 vectors].
 template <class D, class V>
 HWY_INLINE void StoreInTurns(D d, V a, V b, float* HWY_RESTRICT out) {
-#if HWY_TARGET == HWY_SCALAR
-  hn::Store(a, d, out);
-  hn::Store(b, d, out + 1);
-#else
   hn::Store(hn::InterleaveWholeLower(d, a, b), d, out);
   hn::Store(hn::InterleaveWholeUpper(d, a, b), d, out + hn::Lanes(d));
-#endif
 }
 
 // Transposes as many rows of f32 as a vector has lanes, in one, two or four
 // blocks of 128 bits: element j of rows[i] and element i of rows[j] are
 // exchanged.
-#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
-inline constexpr bool kHasSquares = false;
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void TransposeSquare(D d, V* rows) {
-  (void)d, (void)rows;
-}
-#else
-inline constexpr bool kHasSquares = true;
-
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TransposeSquare(D d, V* rows) {
   constexpr size_t kLanes = hn::MaxLanes(D());
@@ -119,7 +93,6 @@ HWY_INLINE void TransposeSquare(D d, V* rows) {
     }
   }
 }
-#endif
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

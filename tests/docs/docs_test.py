@@ -140,7 +140,7 @@ def self_test(program, scratch):
     for text in planted:
         if not run_page("planted", text, program, scratch)[1]:
             return [f"planted defect not seen: {text}"]
-    if machine("optimized on AVX2, optimized on AVX3; x\nnot run   AVX3_ZEN4 "
+    if machine("optimized on AVX2, optimized on AVX3; x\nnot run   AVX3 "
                "(not on this CPU)\ny\n") != "optimized on SIMD; x\ny\n":
         return ["instruction sets are not taken out"]
     bad = "```profile\nbase = cpu-f32\nname = a\nexp_rl = 0\n```\n"

@@ -15,6 +15,9 @@ V = "optimized/attention_direct_values-inl.h"
 F = "optimized/attention_forward-inl.h"
 S = "optimized/attention_finish-inl.h"
 P = "optimized/attention_pack-inl.h"
+X = "optimized/attention_tiles-inl.h"
+T = "optimized/attention_tiles.cc"
+I = "optimized/attention_direct.cc"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -44,13 +47,13 @@ MUTANTS = (
      "if (row.fixed) continue;"),
     ("ragged_tile_is_full", F,
      "(keys.end - keys.begin) % job.key_step() == 0;", "true;"),
-    ("kept_tiles_of_another_head", F,
+    ("kept_tiles_of_another_head", T,
      "const int64_t number = head * job.plan->key_tiles + key_tile;",
      "const int64_t number = key_tile;"),
-    ("kept_tiles_of_other_keys", F, "if (kept.number == number) {",
+    ("kept_tiles_of_other_keys", T, "if (kept.number == number) {",
      "if (kept.number / job.plan->key_tiles == head) {"),
-    ("kept_tiles_never_found", F, "    kept.number = number;\n", ""),
-    ("one_slot_for_all", F, "key_tile % slots", "0"),
+    ("kept_tiles_never_found", T, "    kept.number = number;\n", ""),
+    ("one_slot_for_all", T, "key_tile % slots", "0"),
     ("one_head_keeps_for_all", A,
      "if (!HeadKeepsTiles(job, b, h, pieces, slots)) return false;",
      "if (HeadKeepsTiles(job, b, h, pieces, slots)) return true;"),
@@ -63,16 +66,16 @@ MUTANTS = (
      "    least.Add(hn::BitCast(du, a));\n", ""),
     ("exponents_of_second_vectors_forgotten", P,
      "    least.Add(hn::BitCast(du, b));\n", ""),
-    ("sums_of_earlier_tiles_unguarded", B,
+    ("sums_of_earlier_tiles_unguarded", T,
      "NativeFixedIsExact(worker.v_seen, job.scale.bound)",
      "NativeFixedIsExact(tile.v_seen, job.scale.bound)"),
     ("sums_of_earlier_rows_guarded", F, "  worker.v_seen = Magnitudes();\n", ""),
-    ("subnormal_values_by_the_dot_instruction", B, ": !tile.v_seen.subnormal());",
+    ("subnormal_values_by_the_dot_instruction", T, ": !tile.v_seen.subnormal());",
      ": true);"),
-    ("scores_by_the_dot_instruction_unguarded", B,
+    ("scores_by_the_dot_instruction_unguarded", T,
      "job.plan->native_dot && NativeDotIsExact(worker.q_seen, tile.k_seen);",
      "job.plan->native_dot;"),
-    ("half_panel_where_rows_see_more", B, "block.end - key > panel / 2",
+    ("half_panel_where_rows_see_more", X, "block.end - key > panel / 2",
      "block.end - key > panel"),
     ("in_place_exponents_forgotten", D,
      "return fixed ? PackedTile().v_exponent : ValueExponent<T>(job, tile, keys);",
@@ -90,7 +93,8 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("attention", MUTANTS,
-                         dict.fromkeys((W, B, D, N, V, F, S, P),
-                                       "optimized/attention_forward.cc"),
-                         also=("optimized/plan.cc",), optimize="-O0"))
+    R = "optimized/attention_forward.cc"
+    units = (dict.fromkeys((F, S), R) | dict.fromkeys((W, B, P, X), T)
+             | dict.fromkeys((D, N, V), I))
+    sys.exit(runner.main("attention", MUTANTS, units, also=("optimized/plan.cc", R),
+                         optimize="-O0"))

@@ -13,6 +13,7 @@ X = "optimized/flushed_math.h"
 E = "optimized/attention_exact-inl.h"
 K = "optimized/attention_pack-inl.h"
 S = "optimized/attention_finish-inl.h"
+T = "optimized/attention_tiles.cc"
 
 # name, source, text, replacement
 MUTANTS = (
@@ -38,7 +39,7 @@ MUTANTS = (
     ("weights_begin_inside_a_block", A,
      "const size_t begin = block.begin / kBlock * kBlock;",
      "const size_t begin = block.begin;"),
-    ("unguarded", A, "return values && NativeDotIsExact(worker.q_seen, tile.k_seen);",
+    ("unguarded", T, "return values && NativeDotIsExact(worker.q_seen, tile.k_seen);",
      "return true;"),
     ("queries_unguarded", K,
      "worker.q_seen.Add(\n"
@@ -57,7 +58,8 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    units = dict.fromkeys((A, F, U, E, K, S), "optimized/attention_forward.cc")
-    units[X] = "optimized/matrix_check.cc"
-    sys.exit(runner.main("order", MUTANTS, units, also=("optimized/plan.cc",),
+    R = "optimized/attention_forward.cc"
+    units = {F: R, S: R, K: T, X: "optimized/matrix_check.cc",
+             **dict.fromkeys((A, U, E), "optimized/attention_orders.cc")}
+    sys.exit(runner.main("order", MUTANTS, units, also=("optimized/plan.cc", R, T),
                          optimize="-O0"))

@@ -98,7 +98,8 @@ def build(args, commands, units, mutant):
     if compiled.returncode != 0:
         return None, f"{name}: does not compile: {compiled.stderr[:400]}"
     program = os.path.join(work, "test")
-    linked = link(args, [broken + ".o", *args.also, *args.rests.get(path, [])], program)
+    also = [output for other, output in args.also.items() if other != path]
+    linked = link(args, [broken + ".o", *also, *args.rests.get(path, [])], program)
     os.remove(broken + ".o")
     if linked.returncode != 0:
         return None, f"{name}: does not link: {linked.stderr[:400]}"
@@ -197,19 +198,19 @@ def arguments(text, table, optimize="-O1"):
 
 def main(name, mutants, units=None, also=(), optimize="-O1"):
     """`units`: the source that a header in the table is compiled with; `also`:
-    sources that must know the same SIMD targets as the broken one; `optimize`: as in
-    arguments()."""
+    sources that must know the same SIMD targets as the broken one, which its callers
+    do; `optimize`: as in arguments()."""
     units = units or {}
     args = arguments(__doc__, name, optimize)
     commands = batches.commands(args.build)
     chosen = [m for m in mutants if args.only in (None, m[0])]
     broken = {os.path.join(args.root, units.get(m[1], m[1]))
               for m in [mutants[0], *chosen]}
-    args.also = []
+    args.also = {}
     for source in also:
         path = os.path.join(args.root, source)
         output = os.path.join(args.work, os.path.basename(source) + ".o")
-        args.also.append(compile_whole(args, commands[path][0], path, output, source))
+        args.also[path] = compile_whole(args, commands[path][0], path, output, source)
     args.prefixes.add(commands, broken, [m[1] for m in mutants])
     args.rests = rests_of_batches(args, commands, broken & commands.keys())
     # Unbroken, the same steps must end in a test that passes.

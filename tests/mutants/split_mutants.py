@@ -45,5 +45,7 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    units = dict.fromkeys((A, E, F, W), "optimized/attention_forward.cc")
-    sys.exit(runner.main("split", MUTANTS, units, optimize="-O0"))
+    units = dict.fromkeys((A, F, W), D) | {E: "optimized/attention_orders.cc"}
+    sys.exit(runner.main("split", MUTANTS, units,
+                         also=("optimized/plan.cc", D, "optimized/attention_tiles.cc"),
+                         optimize="-O0"))

@@ -6,6 +6,7 @@ import sys
 import runner
 
 S = "optimized/attention_states-inl.h"
+E = "optimized/attention_orders.cc"
 J = "reference/attention_states.cc"
 
 # name, source, text, replacement
@@ -15,9 +16,9 @@ MUTANTS = (
      "if (!(sink_ok && usual)"),
     ("small_state_has_usual_weights", S, "if (!(sums_ok && sink_ok && usual)",
      "if (!(sums_ok && sink_ok)"),
-    ("small_state_of_the_fixed_path", S,
+    ("small_state_of_the_fixed_path", E,
      "const bool fixed = row.fixed && !small;", "const bool fixed = row.fixed;"),
-    ("state_of_a_bad_sink_is_none", S, "if (max.bad) {", "if (max.nan) {"),
+    ("state_of_a_bad_sink_is_none", E, "if (max.bad) {", "if (max.nan) {"),
     ("state_of_no_key_is_a_sum", S,
      "return StoreState(job, batch, row, -kInfinity, -kInfinity, acc);",
      "return StoreState(job, batch, row, row.m, l, acc);"),
@@ -32,5 +33,7 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    units = {S: "optimized/attention_forward.cc"}
-    sys.exit(runner.main("states", MUTANTS, units, optimize="-O0"))
+    R = "optimized/attention_forward.cc"
+    sys.exit(runner.main("states", MUTANTS, {S: R},
+                         also=("optimized/plan.cc", R, "optimized/attention_tiles.cc"),
+                         optimize="-O0"))

@@ -39,7 +39,13 @@ TEST(Plan, IsAPureFunction) {
 TEST(Plan, RefusesWhatItCannotDo) {
   Caps caps;
   caps.target = "AVX9";
-  ExpectRefused(caps, "unknown target AVX9");
+  ExpectRefused(caps, "unknown target AVX9; compiled are");
+  for (const char* name : {"AVX3_ZEN4", "AVX3_SPR"}) {
+    caps.target = name;
+    ExpectRefused(caps, std::string("target ") + name +
+                            " is AVX3 here, which takes the bf16 dot "
+                            "instruction where the CPU has it; want AVX3");
+  }
   caps = {};
   caps.tile_keys = 40;
   ExpectRefused(caps, "multiple of 16");

@@ -7,6 +7,7 @@
 
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
+#include "optimized/unknown_target.h"
 #include "verify/base/nearest_name.h"
 #include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"
@@ -88,18 +89,17 @@ Status SetArgument(const std::string& argument, Variation* how) {
 }
 
 Status SetTarget(const std::string& name, Variation* how) {
-  std::string known;
   for (const optimized::Target& target : optimized::Targets()) {
-    if (target.name == name) {
-      how->target = name;
-      return {};
-    }
-    known += " " + target.name;
+    if (target.name != name) continue;
+    how->target = name;
+    return {};
   }
-  return Status::Error("candidate target '" + name + "' is not compiled in; " +
+  const std::string why = "candidate builtin:optimized@" + name + ": " +
+                          optimized::UnknownTarget(name);
+  if (name.starts_with("AVX3_")) return Status::Error(why);
+  return Status::Error(why + "; " +
                        NearestIs(name, optimized::Targets(),
-                                 [](const auto& t) { return t.name; }) +
-                       "; compiled:" + known);
+                                 [](const auto& t) { return t.name; }));
 }
 
 // "[@TARGET][,key=value]..."

@@ -61,17 +61,22 @@ std::vector<Variation> VariationsOf(AttentionWays ways,
     if (fixed.tile) break;
     add("tiles", [&](Variation& how) { how.tile = tile; });
   }
-  // The product; native dot and alignment change from one to the next.
+  // The product; alignment changes from one to the next, and native dot so that
+  // every target and number of threads meets both.
   int64_t n = 0;
+  bool native = false;
   for (const auto& tile : ways.tiles) {
+    native = !native;
     for (const int count : ways.threads) {
+      native = !native;
       for (const std::string& target : targets) {
         ++n;
+        native = !native;
         add("combined", [&](Variation& how) {
           how.target = target;
           how.tile = tile;
           how.threads = count;
-          if (ways.native_dot) how.native_dot = n % 2 != 0;
+          if (ways.native_dot) how.native_dot = native;
           if (n % 3 != 0) how.shift = kShifts[n % 3 - 1];
         });
       }
