@@ -16,9 +16,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
-#include "optimized/attention_block-inl.h"
 #include "optimized/attention_direct_rows-inl.h"
-#include "optimized/attention_direct_values-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/transpose-inl.h"
 
@@ -59,9 +57,9 @@ void PackQueryLanes(const AttentionJob& job, const TensorView<const T, 4>& q,
 //   q [dim][lanes], k [kKeys][kDirectHeadDim] -> scores [kKeys][lanes].
 //   Exact: N3.
 template <int kKeys, class D>
-HWY_INLINE void ScoreKeys(D df, const float* HWY_RESTRICT q,
-                          const float* HWY_RESTRICT k, size_t dim,
-                          float* HWY_RESTRICT scores) {
+HWY_NOINLINE void ScoreKeys(D df, const float* HWY_RESTRICT q,
+                            const float* HWY_RESTRICT k, size_t dim,
+                            float* HWY_RESTRICT scores) {
   const size_t lanes = hn::Lanes(df);
   hn::Vec<D> acc[kKeys];
   HWY_UNROLL(12)
@@ -82,9 +80,9 @@ HWY_INLINE void ScoreKeys(D df, const float* HWY_RESTRICT q,
 //   q [dim][lanes], k [kPairs][kDirectHeadDim][2] -> scores [kPairs][lanes].
 //   Exact: N3.
 template <int kPairs, class D>
-HWY_INLINE void ScorePairs(D df, const float* HWY_RESTRICT q,
-                           const float* HWY_RESTRICT k, size_t dim,
-                           float* HWY_RESTRICT scores) {
+HWY_NOINLINE void ScorePairs(D df, const float* HWY_RESTRICT q,
+                             const float* HWY_RESTRICT k, size_t dim,
+                             float* HWY_RESTRICT scores) {
   const hn::Repartition<uint64_t, D> of_both;
   const size_t lanes = hn::Lanes(df);
   hn::Vec<D> acc[kPairs];
@@ -196,27 +194,6 @@ void DirectScores(D df, const AttentionJob& job, const RowTile& tile,
                       hn::LoadU(d4, at + 3 * lanes), out + key, stride);
     }
   }
-}
-
-// All rows of the tile against the keys of one tile that any of them sees.
-// Returns the values' exponent, if some row's guard asks for it.
-template <bool kMasked, typename T, class D>
-int DirectTimesTile(D df, const AttentionJob& job, const RowTile& tile,
-                    Range keys, Worker& worker) {
-  Block block;
-  block.rows = worker.rows.size();
-  block.begin = static_cast<size_t>(keys.end - keys.begin);
-  for (const Range& seen : worker.seen) {
-    if (seen.end == 0) continue;
-    block.begin = std::min(block.begin, static_cast<size_t>(seen.begin));
-    block.end = std::max(block.end, static_cast<size_t>(seen.end));
-  }
-  DirectScores<T>(df, job, tile, keys, block, worker);
-  BlockWeights<kMasked>(df, job, block, worker);
-  DirectValues<T>(df, job, tile, keys, block, worker);
-  bool fixed = true;
-  for (const RowState& row : worker.rows) fixed &= row.fixed;
-  return fixed ? PackedTile().v_exponent : ValueExponent<T>(job, tile, keys);
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

@@ -44,38 +44,17 @@ struct InPlaceDot : F32Dot {
   }
 };
 
-// Rows of values that are used together; they are `next` elements apart.
+// Rows of values that are used together, as runs of rows that are a fixed
+// distance apart. The sums stay in registers from one run to the next. Without
+// pages there is one run.
 template <typename T>
 struct ValuesTogether {
-  static constexpr int64_t kBetween = 0;
-  static constexpr size_t count = 1;
-  RunOfValues<T> runs[1];
-  size_t rows;
-  using Ahead = LinesAhead;
-
-  // Takes as many of the rows from `key` to `end` as are used together.
-  ValuesTogether(const KeyRows<T>& of, int64_t key, int64_t end)
-      : rows(std::min(kValueKeys, static_cast<size_t>(std::max<int64_t>(
-                                      std::min(end, of.keys) - key, 0)))) {
-    runs[0] = {of(key), rows};
-  }
-  LinesAhead Lines(int64_t next, int64_t bytes) const {
-    return {runs[0].first, next, static_cast<int64_t>(rows), bytes};
-  }
-};
-
-// The same for pages, with one run per page. So the sums stay in registers from
-// one page to the next.
-template <typename T>
-struct ValuesInPages {
-  // Rows between those in use and those that are prefetched. The hardware does
-  // not prefetch across pages, and an address that misses the TLB arrives late.
-  static constexpr int64_t kBetween = 2 * kValueKeys;
   RunOfValues<T> runs[kValueKeys];
   size_t count = 0;
   size_t rows = 0;
 
-  ValuesInPages(const KeyRows<T>& of, int64_t key, int64_t end) {
+  // Takes as many of the rows from `key` to `end` as are used together.
+  ValuesTogether(const KeyRows<T>& of, int64_t key, int64_t end) {
     end = std::min(end, of.keys);
     while (key < end && rows < kValueKeys) {
       const int64_t most = std::min(end - key, of.Together(key));
@@ -90,7 +69,7 @@ struct ValuesInPages {
   // Prefetches the lines of one run after the other.
   class Ahead {
    public:
-    Ahead(const ValuesInPages& of, int64_t next, int64_t bytes)
+    Ahead(const ValuesTogether& of, int64_t next, int64_t bytes)
         : of_(of), next_(next), bytes_(bytes) {}
     HWY_INLINE void Ask(int64_t portions) {
       for (; portions > 0; --portions) {
@@ -105,23 +84,21 @@ struct ValuesInPages {
     }
 
    private:
-    const ValuesInPages& of_;
+    const ValuesTogether& of_;
     int64_t next_, bytes_;
     size_t run_ = 0;  // the next one to prefetch
     LinesAhead lines_;
   };
-  Ahead Lines(int64_t next, int64_t bytes) const {
-    return {*this, next, bytes};
-  }
 };
 
 // Multiplies worker.weights by the values `now`, for all rows of the block. The
 // weights begin at key `key` of the tile, the values at key `first` of the
 // sequence. `then` is prefetched meanwhile.
-template <typename T, class D, class Values>
+template <typename T, class D>
 void TimesValueRows(D df, const AttentionJob& job, const KeyRows<T>& v,
-                    int64_t first, const Values& now, const Values& then,
-                    size_t key, size_t block_rows, Worker& worker) {
+                    int64_t first, const ValuesTogether<T>& now,
+                    const ValuesTogether<T>& then, size_t key,
+                    size_t block_rows, Worker& worker) {
   const size_t lanes = hn::Lanes(df);
   const auto pitch = static_cast<size_t>(job.padded_values);
   const auto stride = static_cast<size_t>(job.weight_stride);
@@ -138,7 +115,7 @@ void TimesValueRows(D df, const AttentionJob& job, const KeyRows<T>& v,
   }
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
   const auto row_bytes = static_cast<int64_t>(channels) * kBytes;
-  auto ahead = then.Lines(v.next * kBytes, row_bytes);
+  typename ValuesTogether<T>::Ahead ahead(then, v.next * kBytes, row_bytes);
   const size_t panels = CeilDiv(block_rows, kDirectRows) *
                         std::max<size_t>(whole / (2 * lanes), 1);
   const int64_t share = CeilDiv(static_cast<int64_t>(then.rows) *
@@ -167,32 +144,84 @@ void TimesValueRows(D df, const AttentionJob& job, const KeyRows<T>& v,
   }
 }
 
-template <class Values, typename T, class D>
+template <typename T, class D>
 void TimesValues(D df, const AttentionJob& job, const KeyRows<T>& v, Range keys,
                  const Block& block, Worker& worker) {
+  // Rows between those in use and those that are prefetched. The hardware does
+  // not prefetch across pages, and an address that misses the TLB arrives late.
+  const int64_t between = v.table == nullptr ? 0 : 2 * kValueKeys;
   const auto begin = keys.begin + static_cast<int64_t>(block.begin);
   const int64_t end =
       std::min(keys.begin + static_cast<int64_t>(block.end), v.keys);
   for (int64_t key = begin; key < end;) {
-    const Values now(v, key, end);
+    const ValuesTogether<T> now(v, key, end);
     const int64_t next = key + static_cast<int64_t>(now.rows);
     const int64_t kv_len = job.problem->kv_len;
-    const Values then(v, std::min(next + Values::kBetween, kv_len), kv_len);
+    const ValuesTogether<T> then(v, std::min(next + between, kv_len), kv_len);
     TimesValueRows(df, job, v, key, now, then,
                    static_cast<size_t>(key - keys.begin), block.rows, worker);
     key = next;
   }
 }
 
+// Multiplies weights by `count` rows of values in f32, padded_values apart. The
+// weights begin at key `key` of the tile.
+inline void TimesWideRows(const AttentionJob& job, const float* values,
+                          size_t count, size_t key, size_t block_rows,
+                          Worker& worker) {
+  const hn::ScalableTag<float> df;
+  const size_t panel = 2 * hn::Lanes(df);
+  const auto pitch = static_cast<size_t>(job.padded_values);
+  const auto stride = static_cast<size_t>(job.weight_stride);
+  for (size_t r = 0; r < block_rows; r += kDirectRows) {
+    const float* p = worker.weights.data() + r * stride + key;
+    float* acc = worker.acc.data() + r * pitch;
+    const size_t some = std::min(kDirectRows, block_rows - r);
+    WithRows(static_cast<int64_t>(some), [&]<int kRows>() HWY_ATTR {
+      size_t c = 0;
+      for (; c + panel <= pitch; c += panel) {
+        ValuePanel<F32Dot, kRows, 2>(df, p, stride, values + c, pitch, count,
+                                     acc + c, pitch);
+      }
+      if (c == pitch) return;
+      ValuePanel<F32Dot, kRows, 1>(df, p, stride, values + c, pitch, count,
+                                   acc + c, pitch);
+    });
+  }
+}
+
+// Does as TimesValues for lanes that the kernels have no code for. Each value
+// is widened once, to rows that stay in a cache.
+template <typename T>
+void WidenAndTimesValues(const AttentionJob& job, const KeyRows<T>& v,
+                         Range keys, const Block& block, Worker& worker) {
+  const auto pitch = static_cast<size_t>(job.padded_values);
+  worker.wide_rows.resize(kValueKeys * pitch);
+  float* wide = worker.wide_rows.data();
+  const auto begin = keys.begin + static_cast<int64_t>(block.begin);
+  const int64_t end =
+      std::min(keys.begin + static_cast<int64_t>(block.end), v.keys);
+  constexpr auto kTogether = static_cast<int64_t>(kValueKeys);
+  RowsInOrder<T> rows(v, static_cast<size_t>(job.problem->value_dim), begin,
+                      v.table == nullptr ? kTogether : 3 * kTogether,
+                      job.problem->kv_len);
+  for (int64_t key = begin; key < end; key += kTogether) {
+    const auto count = static_cast<size_t>(std::min(kTogether, end - key));
+    WidenRows(rows, count, wide, pitch);
+    TimesWideRows(job, wide, count, static_cast<size_t>(key - keys.begin),
+                  block.rows, worker);
+  }
+}
+
 // Weights of worker.weights times the values of the block's keys.
-template <typename T, class D>
-void DirectValues(D df, const AttentionJob& job, const RowTile& tile,
-                  Range keys, const Block& block, Worker& worker) {
+template <typename T>
+void DirectValues(const AttentionJob& job, const RowTile& tile, Range keys,
+                  const Block& block, Worker& worker) {
   const KeyRows<T> v = job.Values<T>(tile.batch, tile.kv_head);
-  if (v.table == nullptr) {
-    TimesValues<ValuesTogether<T>>(df, job, v, keys, block, worker);
+  if constexpr (sizeof(T) > 1) {
+    TimesValues(hn::ScalableTag<float>(), job, v, keys, block, worker);
   } else {
-    TimesValues<ValuesInPages<T>>(df, job, v, keys, block, worker);
+    WidenAndTimesValues(job, v, keys, block, worker);
   }
 }
 
