@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/verify/attention_backward_trial.h"
+#include "tests/verify/fake_candidate.h"
 #include "tests/verify/judge_claims.h"
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
@@ -210,6 +211,32 @@ TEST(BackwardProbes, ShowOnePairAmongMany) {
       }
     }
     EXPECT_TRUE(seen && shown) << of_query;
+  }
+}
+
+// The o of a query without keys is 0, so that a kernel may sum do * o over
+// every row; such queries still count in dsink, by dlse.
+TEST(BackwardProbes, QueriesWithoutKeysHaveNoOutput) {
+  for (const char* probe : {"grad-keys", "grad-queries-powers"}) {
+    const auto opened = Open(
+        "attention_backward b=2 sq=3 skv=2 d=2 dv=3 valid_q=3,1 "
+        "valid_kv=2,0 sinklogit=const:0 dlse=normal:1 fill=probe:" +
+        std::string(probe));
+    const auto& data =
+        dynamic_cast<const AttentionBackwardTrial&>(*opened).data();
+    double dsink = 0;
+    for (int64_t row = 0; row < 6; ++row) {
+      double delta = -double{data.inputs.dlse(row / 3, 0, row % 3)};
+      EXPECT_EQ(std::fabs(delta), 4);
+      for (int64_t c = 0; c < 3; ++c) {
+        const float o = data.inputs.o.Float(row / 3, 0, row % 3, c);
+        delta +=
+            double{o} * double{data.inputs.d_o.Float(row / 3, 0, row % 3, c)};
+        if (row >= 3) EXPECT_EQ(o, 0);
+      }
+      dsink -= delta;  // every weight is 1
+    }
+    EXPECT_EQ(double{ElementOf(Reference(*opened), 3, 0)}, dsink);
   }
 }
 

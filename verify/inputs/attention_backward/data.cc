@@ -8,8 +8,8 @@
 
 #include "optimized/attention_forward.h"
 #include "optimized/plan.h"
+#include "optimized/row_keys.h"
 #include "reference/attention_forward.h"
-#include "reference/mask.h"
 #include "verify/base/digest.h"
 #include "verify/base/row_view.h"
 #include "verify/base/status_macros.h"
@@ -134,26 +134,11 @@ class GradientMaterialiser {
         std::any_of(a_.fill.begin(), a_.fill.end(), [](const FillTerm& term) {
           return term.kind == FillKind::kPoison && (term.tensors & kFillQ) != 0;
         });
-    const AttentionForwardProblem& p = data_.problem.forward;
-    for (int64_t b = 0; wanted && b < p.batch; ++b) {
-      for (int64_t h = 0; h < p.q_heads; ++h) {
-        for (int64_t i = 0; i < p.q_len; ++i) {
-          if (Sees(b, h, i)) continue;
-          PoisonRow(generator_, kStreamO, data_.o.view, {b, h, i});
-          PoisonRow(generator_, kStreamDo, data_.d_o.view, {b, h, i});
-        }
-      }
+    if (!wanted) return;
+    for (const QueryPlace& at : EmptyQueries(data_)) {
+      PoisonRow(generator_, kStreamO, data_.o.view, at);
+      PoisonRow(generator_, kStreamDo, data_.d_o.view, at);
     }
-  }
-
-  bool Sees(int64_t b, int64_t h, int64_t i) const {
-    const AttentionForwardProblem& p = data_.problem.forward;
-    for (int64_t j = 0; j < p.kv_len; ++j) {
-      if (reference::IsVisible(p, data_.inputs.forward, b, h, i, j)) {
-        return true;
-      }
-    }
-    return false;
   }
 
   const Case& case_;
@@ -182,6 +167,20 @@ std::string AttentionBackwardData::StorageDigest() const {
   return DigestText(forward.StorageDigest() + o.buffer.Digest() +
                     d_o.buffer.Digest() + lse.buffer.Digest() +
                     dlse.buffer.Digest());
+}
+
+std::vector<QueryPlace> EmptyQueries(const AttentionBackwardData& data) {
+  const AttentionForwardProblem& p = data.problem.forward;
+  std::vector<QueryPlace> empty;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    optimized::RowKeys keys(p, data.inputs.forward, b, p.segments);
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      for (int64_t i = 0; i < p.q_len; ++i) {
+        if (keys.Visible(h, i).empty()) empty.push_back({b, h, i});
+      }
+    }
+  }
+  return empty;
 }
 
 Status RunForward(AttentionBackwardData* data) {

@@ -3,6 +3,8 @@
 #ifndef LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_DATA_H_
 #define LOCKSTEP_VERIFY_INPUTS_ATTENTION_BACKWARD_DATA_H_
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,12 @@ struct AttentionBackwardData {
 // NaN and infinities, too. Errors: those of Materialise.
 Result<AttentionBackwardData> MaterialiseAttentionBackward(
     const Case& c, const MaterialiseOptions& options);
+
+// Batch row, query head and query.
+using QueryPlace = std::array<int64_t, 3>;
+
+// Lists the queries that see no key.
+std::vector<QueryPlace> EmptyQueries(const AttentionBackwardData& data);
 
 // o and lse again, after q, k, v or the problem have been changed.
 Status RunForward(AttentionBackwardData* data);

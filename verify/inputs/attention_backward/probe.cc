@@ -133,6 +133,12 @@ Status FillGradProbe(ProbeKind kind, uint64_t seed,
   if (IsOwn(kind)) return FillOwn(seed, data);
   (powers ? FillPowers : FillIntegers)(seed, *data);
   FillZero(data->lse);
+  // The forward pass leaves 0 there, so D may be a sum over it.
+  for (const auto& [b, h, i] : EmptyQueries(*data)) {
+    for (int64_t c = 0; c < data->o.view.shape[3]; ++c) {
+      SetElement(data->o.view, {b, h, i, c}, 0);
+    }
+  }
   return {};
 }
 
