@@ -144,6 +144,27 @@ TEST(IndexLists, DrawsFollowTheirKind) {
   }
 }
 
+// A kernel may add in the order of its list, so no law of order writes another.
+TEST(IndexLists, LawsOfOrderKeepTheLists) {
+  const auto trial = Open(kLists);
+  const ListTensor own = ListsOf(ForwardDataOf(*trial));
+  for (const bool rows : {true, false}) {
+    const Result<Law> law = trial->laws().MakeLaw(rows ? "rows" : "heads", 1);
+    ASSERT_TRUE(law.ok()) << law.message();
+    const ListTensor made = ListsOf(ForwardDataOf(*law->calls.front().trial));
+    ASSERT_EQ(made.shape, own.shape);
+    for (int64_t b = 0; b < 2; ++b) {
+      for (int64_t head = 0; head < 2; ++head) {
+        for (int64_t at = 0; at < 3 * 9; ++at) {
+          EXPECT_EQ(made.view()(b, head, at / 9, at % 9),
+                    own.view()(rows ? 1 - b : b, rows ? head : 1 - head, at / 9,
+                               at % 9));
+        }
+      }
+    }
+  }
+}
+
 // Heads that share keys share lists, and one mask does where all share.
 TEST(IndexLists, HeadsOfAGroupShareLists) {
   EXPECT_EQ(DataOf("attention_forward hq=4 hkv=1 sq=2 skv=9 d=4 mask=index:3")

@@ -60,6 +60,15 @@ void TakeScales(const KeyScaleView& from, const Row& row, const Head& head,
 
 int64_t Same(int64_t n) { return n; }
 
+// Puts the first of `count` parts of each of `rows` rows behind the others.
+void Rotate(int64_t rows, int64_t count, std::vector<int32_t>* table) {
+  const int64_t size = std::ssize(*table) / rows;
+  for (int64_t b = 0; b < rows; ++b) {
+    const auto begin = table->begin() + b * size;
+    std::rotate(begin, begin + size / count, begin + size);
+  }
+}
+
 // Lists of one prefix per batch row, turned like the rows.
 template <class Row>
 void TakePrefixes(int64_t batch, const Row& row, MaskExpr* mask) {
@@ -95,11 +104,9 @@ Result<AttentionForwardData> TurnRows(const AttentionForwardData& from) {
   };
   turn(from.inputs.valid_q, &data->inputs.valid_q);
   turn(from.inputs.valid_kv, &data->inputs.valid_kv);
-  if (data->pages && !data->pages->given.empty()) {
-    std::vector<int32_t>& table = data->pages->given;
-    std::rotate(table.begin(), table.begin() + std::ssize(table) / p.batch,
-                table.end());
-  }
+  if (data->pages) Rotate(1, p.batch, &data->pages->given);
+  // A kernel may add in the order of its list.
+  if (data->lists) Rotate(1, p.batch, &data->lists->given);
   for (int64_t b = 0; p.segments && b < p.batch; ++b) {
     for (int64_t i = 0; i < p.q_len; ++i) {
       Ids(data->q_seg, from.inputs.q_seg)(b, i) = from.inputs.q_seg(row(b), i);
@@ -145,6 +152,7 @@ Result<AttentionForwardData> TurnHeads(const AttentionForwardData& from,
   TakeScales(from.inputs.v_scale, Same, key_head, data->v_scale);
   TakeScales(from.inputs.q_scale, Same, head, data->q_scale);
   TakeMasks(from, Same, head, &data.value());
+  if (data->lists) Rotate(p.batch, p.kv_heads, &data->lists->given);
   auto* sinks = reinterpret_cast<float*>(data->sink.data());
   for (int64_t h = 0; h < p.q_heads; ++h) {
     if (p.sink) sinks[h] = from.inputs.sink(head(h));
