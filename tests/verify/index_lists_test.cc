@@ -144,6 +144,22 @@ TEST(IndexLists, DrawsFollowTheirKind) {
   }
 }
 
+// A query's place is that of align=br: with more queries than keys the first of
+// them are before every key.
+TEST(IndexLists, RecentKeysEndAtTheQuerysOwn) {
+  const AttentionForwardData data =
+      DataOf("attention_forward b=3 sq=9 skv=4 d=2 mask=index:3:recent");
+  int64_t listed = 0;
+  for (size_t n = 0; n < data.lists->given.size(); ++n) {
+    const auto own = static_cast<int32_t>(n / 3 % 9) - 5;
+    const int32_t key = data.lists->given[n];
+    EXPECT_LE(key, std::max(own, -1)) << n;
+    listed += key >= 0 ? 1 : 0;
+  }
+  EXPECT_GT(listed, 10);
+  ExpectTheirMask(data);
+}
+
 // A kernel may add in the order of its list, so no law of order writes another.
 TEST(IndexLists, LawsOfOrderKeepTheLists) {
   const auto trial = Open(kLists);

@@ -19,12 +19,12 @@ struct KeyRange {
   int64_t count = 0;
 };
 
-// Keys among which those of query i are drawn.
+// Keys among which those of query i are drawn; none where its own place, that
+// of align=br, is before the first key.
 KeyRange DrawnFrom(const AttentionForwardProblem& p, const DenseSource& source,
                    int64_t i) {
   if (source.draw != ListDraw::kRecent) return {0, p.kv_len};
-  const int64_t own = i + std::max<int64_t>(p.kv_len - p.q_len, 0);
-  const int64_t end = std::min(own + 1, p.kv_len);
+  const int64_t end = std::max<int64_t>(i + 1 + p.kv_len - p.q_len, 0);
   const int64_t count = std::min(2 * source.entries, end);
   return {end - count, count};
 }
@@ -119,7 +119,7 @@ std::vector<int32_t> DrawLists(const CounterGenerator& generator,
     const int64_t count = shorter[0] % 4 == 0 ? shorter[1] % entries : entries;
     const KeyRange from = DrawnFrom(problem, source, list % problem.q_len);
     const auto begin = drawn.begin() + list * entries;
-    for (int64_t n = 0; n < count; ++n) {
+    for (int64_t n = 0; n < count && from.count > 0; ++n) {
       const auto word = words.At(list * entries + n);
       const auto steps = static_cast<uint64_t>(from.count) * word[0] >> 32;
       begin[n] =
