@@ -102,6 +102,36 @@ TEST(MergeEmulator, EveryCorrectKernelHasBitsOfItsOwn) {
   }
 }
 
+// A probe brings parts that saw no key: their o holds no NaN for a kernel that
+// may multiply it by 0.
+TEST(MergeJudge, ProbesKeepToMaskedNanSafe) {
+  const Case c =
+      ParseCase("attention_merge s=3 dv=4 fill=normal:1+poison:masked").value();
+  NumericProfile profile = Profile("cpu-f32");
+  for (const MaskedNan safe :
+       {MaskedNan::kYes, MaskedNan::kPadding, MaskedNan::kNo}) {
+    profile.masked_nan_safe = safe;
+    const auto probes = c.op->trial->probe_cases(c, profile);
+    ASSERT_EQ(probes.size(), 3u);
+    for (const Case& probe : probes) {
+      EXPECT_EQ(MinimalLine(probe).find("poison") != std::string::npos,
+                safe == MaskedNan::kYes);
+    }
+  }
+}
+
+// A kernel of exactly two parts is asked for others, and may refuse them.
+TEST(MergeJudge, OtherNumbersOfPartsMayBeRefused) {
+  const auto trial = Open("attention_merge s=2 n=3 dv=4");
+  for (const std::string& name : trial->laws().LawNames()) {
+    const Result<Law> law = trial->laws().MakeLaw(name, 1);
+    ASSERT_TRUE(law.ok()) << law.message();
+    const auto& asked = law->calls.front().trial->Inputs();
+    const bool other = asked.Find("o_parts")->shape[0] != 2;
+    EXPECT_EQ(law->may_be_refused, other) << name;
+  }
+}
+
 TEST(MergeEnvelope, IsNarrow) {
   const auto trial = Open("attention_merge s=4 h=2 n=3 dv=6 lse=uniform:2,6");
   ExpectNarrow(*trial, "cpu-f32", 1e-4f);

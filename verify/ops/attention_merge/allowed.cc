@@ -147,7 +147,9 @@ std::vector<Case> AttentionMergeTrial::ProbeCases(
     Case changed = c;
     auto& merge = changed.Get<AttentionMergeCase>();
     merge.fill = {{.kind = FillKind::kProbe, .probe = kind}};
-    if (PoisonsEmptyParts(from)) {
+    // A probe has parts that saw no key even where the case has none.
+    if (PoisonsEmptyParts(from) &&
+        (profile.exact || profile.masked_nan_safe == MaskedNan::kYes)) {
       merge.fill.push_back({.kind = FillKind::kPoison});
     }
     // All that the probe brings itself.

@@ -36,7 +36,7 @@ class MergeLaws {
     parts.insert(parts.begin() + Draw(1, p_.parts + 1), -1);
     ASSIGN_OR_RETURN(LawCall call, CallOn(parts));
     KeepAll(&call);
-    return OneCall("empty_part", std::move(call));
+    return OtherCount("empty_part", std::move(call));
   }
 
   // Bits depend on the order where the reference's do.
@@ -66,7 +66,7 @@ class MergeLaws {
         if (alone) lines.push_back({row, row});
       }
     }
-    return OneCall("one_part", std::move(call));
+    return OtherCount("one_part", std::move(call));
   }
 
   // Rows in reverse order, within each head.
@@ -154,6 +154,13 @@ class MergeLaws {
     Law law;
     law.name = name;
     law.calls.push_back(std::move(call));
+    return law;
+  }
+
+  // A kernel need not take another number of parts.
+  static Law OtherCount(const char* name, LawCall call) {
+    Law law = OneCall(name, std::move(call));
+    law.may_be_refused = true;
     return law;
   }
 

@@ -180,6 +180,7 @@ Result<LawCall> ScanLaws::Alone(int64_t run, const reference::Run& at,
 // A run of a pack is the run alone.
 Result<Law> ScanLaws::Separate() const {
   Law law;
+  law.may_be_refused = true;  // another length
   const int64_t most = std::min(kSeparateRuns, Count());
   const int64_t first = Draw(LawDraw::kRun, Count());
   for (int64_t n = 0; n < most; ++n) {

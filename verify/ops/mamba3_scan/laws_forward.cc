@@ -64,6 +64,7 @@ Result<Law> ForwardLaws::Split() const {
     second.taken.push_back({"init_" + spec.name.substr(6), spec.name});
   }
   Law law;
+  law.may_be_refused = true;  // other lengths, and a carry
   // Mamba-2 carries no k and v: the call behind the cut has no beta term, which
   // is zero, but may turn a -0 of the state into +0. y never holds a -0.
   if (request().Get<Mamba3ScanCase>().ssd) {

@@ -159,6 +159,7 @@ Result<Law> BackwardLaws::Split() const {
     first.taken.push_back({"dcarry_" + spec.name.substr(6), spec.name});
   }
   Law law;
+  law.may_be_refused = true;  // other lengths
   law.calls.push_back(std::move(last));
   law.calls.push_back(std::move(first));
   return law;
