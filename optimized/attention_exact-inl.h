@@ -160,8 +160,12 @@ HWY_INLINE void ForWeightsOfPart(D1 d1, const AttentionJob& job, int64_t batch,
                                    batch, kv_head, static_cast<int64_t>(key));
       p = hn::Mul(p, hn::Set(d1, own));
     }
-    f(static_cast<int64_t>(key),
-      hn::GetLane(RoundWeight(d1, job.problem->p_lane, p)));
+    // Only f16's digits count below f32's normal numbers.
+    const auto rounded =
+        job.problem->p_lane == Lane::kF16
+            ? UnlessNaN(d1, p, RoundScaledWeightCore<Lane::kF16>(d1, p))
+            : RoundWeight(d1, job.problem->p_lane, p);
+    f(static_cast<int64_t>(key), hn::GetLane(rounded));
   });
 }
 

@@ -155,13 +155,25 @@ HWY_INLINE void ScaleDotsBy(D df, float scale, const RowSlice& row) {
   }
 }
 
+// RoundWeightCore of a weight times a scale, which may be subnormal (N25). Both
+// products with a power of two are exact. Requires: p >= 0.
+template <Lane kLane, class D>
+HWY_INLINE hn::Vec<D> RoundScaledWeightCore(D d, hn::Vec<D> p) {
+  const auto rounded = RoundWeightCore<kLane>(d, p);
+  if constexpr (kLane != Lane::kF16) return rounded;
+  const auto raised = hn::Mul(p, hn::Set(d, 0x1p24f));
+  const auto small =
+      hn::Mul(RoundWeightCore<kLane>(d, raised), hn::Set(d, 0x1p-24f));
+  return hn::IfThenElse(hn::Lt(p, hn::Set(d, 0x1p-126f)), small, rounded);
+}
+
 // N25: multiplies weights by the scales of their values, then rounds (N10).
 template <Lane kLane, class D>
 HWY_INLINE void ScaleWeightsT(D df, const RowSlice& row) {
   for (size_t j = row.begin; j < row.end; j += hn::Lanes(df)) {
     const auto p = hn::Mul(hn::Load(df, row.weights + j),
                            hn::Load(df, row.value_scales + j));
-    hn::Store(RoundWeightCore<kLane>(df, p), df, row.weights + j);
+    hn::Store(RoundScaledWeightCore<kLane>(df, p), df, row.weights + j);
   }
 }
 

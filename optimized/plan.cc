@@ -269,7 +269,7 @@ std::string Plan::ToString() const {
 }
 
 bool AllowsFixedPath(const AttentionForwardProblem& problem) {
-  return problem.softcap.has_value() &&
+  return problem.softcap.has_value() && !problem.v_scales.by_key() &&
          static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound;
 }
 

@@ -134,7 +134,7 @@ std::optional<Term> SinkOf(const AttentionForwardProblem& problem,
 
 bool TakesFixedPath(const AttentionForwardProblem& problem,
                     const std::optional<Term>& sink) {
-  return problem.softcap &&
+  return problem.softcap && !problem.v_scales.by_key() &&
          static_cast<float>(*problem.softcap * kLog2E) <= kFixedPathBound &&
          (!sink || sink->n <= kFixedPathBound);
 }

@@ -238,6 +238,12 @@ float RoundToLane(float x, Lane lane) {
 float RoundWeight(float p, Lane p_lane) {
   if (p_lane == Lane::kF32) return p;
   if (std::isnan(p)) return CanonicalNaN(p);
+  // N10: f16's digits hold for subnormal numbers of f32, too. Both products are
+  // exact, as what is rounded has no more digits than before.
+  const float size = std::fabs(p);
+  if (p_lane == Lane::kF16 && size > 0.0f && size < 0x1p-126f) {
+    return RoundWeight(p * 0x1p24f, p_lane) * 0x1p-24f;
+  }
   const int drop = 24 - LaneRowOf(p_lane).digits;
   const uint32_t half = (uint32_t{1} << (drop - 1)) - 1;
   const uint32_t odd = (Bits(p) >> drop) & 1u;

@@ -1,3 +1,4 @@
+// Longer than 400 lines: one clause, with each of its steps and guards.
 // Keys, values and queries in fp8, and their scales (N25). The tests check the
 // value of each byte, the reference against a second implementation of the
 // clause, the bits of every target, the guards and the refusals.
@@ -16,6 +17,7 @@
 #include "optimized/plan.h"
 #include "reference/attention_forward.h"
 #include "reference/contract/attention_pages.h"
+#include "reference/contract/numerics.h"
 #include "tests/support/attention_problem.h"
 #include "tests/support/runnable_targets.h"
 #include "tests/support/volume.h"
@@ -313,6 +315,60 @@ TEST(KeyScales, SmallScalesOfValuesAreRedone) {
   EXPECT_EQ(TwoSteps(96.0f, 0x1p-58f).rows_redone, 20);
   EXPECT_EQ(TwoSteps(72.0f, 0x1p-28f).rows_online, 20);
   EXPECT_EQ(TwoSteps(72.0f, 0x1p48f).rows_online, 20);
+}
+
+// x with eleven significant bits, to nearest even.
+float ElevenBits(float x) {
+  int exponent = 0;
+  const float fraction = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 11)), exponent - 11);
+}
+
+// A scaled weight that is subnormal keeps as many bits as any other (N10). Two
+// values overflow and cancel in the second computation (N9), which leaves it.
+TEST(KeyScales, SubnormalWeightsOfF16HaveElevenBits) {
+  Instance instance = OneHead(3);
+  AttentionForwardProblem& p = instance.problem;
+  p.q_len = p.head_dim = p.value_dim = 1;
+  p.scale = kLn2;  // scores are in bits
+  p.kv_lane = Lane::kE5m2;
+  p.p_lane = Lane::kF16;
+  p.v_scales = {ScaleLayout::kToken, 0};
+  instance.q = {1.0f};
+  instance.k = {0.0f, 0.0f, -40.0f};
+  instance.v = {57344.0f, -57344.0f, 1.0f};
+  instance.v_scale = {0x1p60f, 0x1p60f, 0x1.b35p-60f};
+  const float weight = 0x1.b35p-132f;
+  ASSERT_NE(weight, ElevenBits(weight));
+  const std::vector<uint32_t> found = instance.RunReference();
+  EXPECT_EQ(std::bit_cast<float>(found[0]), ElevenBits(weight) * 0x1p31f);
+  for (const std::string& target : test::RunnableTargets()) {
+    Caps caps;
+    caps.target = target;
+    EXPECT_EQ(found, instance.RunOptimized(caps)) << target;
+  }
+}
+
+// A softcap alone would leave such a row its small weights: 2^-79, which times
+// 2^-60 have ten bits. The answer is the mean of the values, times the scale.
+TEST(KeyScales, ASoftcapKeepsTheBitsOfSmallScales) {
+  Instance instance = OneHead(16);
+  AttentionForwardProblem& p = instance.problem;
+  p.q_len = p.head_dim = p.value_dim = 1;
+  p.scale = 1.0;
+  p.softcap = 55.0;
+  instance.q.assign(1, -30.0f);
+  instance.k.assign(16, 30.0f);
+  instance.v.assign(16, 1.0f);
+  p.v_scales = {ScaleLayout::kToken, 0};
+  instance.v_scale.assign(16, 0x1.b35a6p-60f);
+  for (const Lane lane : {Lane::kF32, Lane::kBf16, Lane::kF16}) {
+    p.p_lane = lane;
+    const auto o = std::bit_cast<float>(instance.RunReference()[0]);
+    const double off = lane == Lane::kF32 ? 0x1p-20 : 0x1p-8;
+    EXPECT_NEAR(static_cast<double>(o) / 0x1.b35a6p-60, 1.0, off);
+    EXPECT_EQ(instance.RunReference(), instance.RunOptimized());
+  }
 }
 
 std::string Refusal(Instance& instance) {

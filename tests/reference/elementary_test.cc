@@ -262,6 +262,12 @@ TEST(Elementary, WeightsOfF16HaveElevenBitsAndNoOtherLimit) {
   EXPECT_EQ(RoundWeight(1.0f + 0x1.8p-10f, Lane::kF16), 1.0f + 0x1p-9f);
   EXPECT_EQ(RoundWeight(0x1.002p-126f, Lane::kF16), 0x1p-126f);
   EXPECT_EQ(RoundWeight(0x1.fffp+80f, Lane::kF16), 0x1p+81f);
+  // Also below f32's normal numbers, where scales of values lead (N25).
+  EXPECT_EQ(RoundWeight(0x1.803p-128f, Lane::kF16), 0x1.804p-128f);
+  EXPECT_EQ(RoundWeight(-0x1.802p-128f, Lane::kF16), -0x1.8p-128f);
+  EXPECT_EQ(RoundWeight(0x1.8p-140f, Lane::kF16), 0x1.8p-140f);
+  EXPECT_EQ(RoundWeight(0x1p-149f, Lane::kF16), 0x1p-149f);
+  EXPECT_EQ(RoundWeight(0x1.8p-133f, Lane::kBf16), 0x1p-132f);
   EXPECT_EQ(RoundWeight(0x1.234p-3f, Lane::kF16),
             ToFloat(RoundToF16(0x1.234p-3f)));
 }

@@ -30,6 +30,7 @@ EmulatedRow::EmulatedRow(const RowTask& task)
   if (!task_.dial.Is(Fault::kSinkNotInMax)) top_ = std::max(top_, sink_n);
   if (task_.has_sink) least_ = std::min(least_, sink_n);
   fixed_ = a_.contract() && a_.BoundedByCap() && any_visible_ &&
+           !task_.problem.v_scales.by_key() &&
            (!task_.has_sink || sink_n <= kFixedPathBound);
   const bool unshifted =
       fixed_ || !a_.contract() || task_.dial.Is(Fault::kFixedMax);

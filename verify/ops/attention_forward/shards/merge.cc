@@ -18,7 +18,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // N9's bound of scores, in bits, up to which no maximum is subtracted.
 bool FixedPath(const AttentionForwardProblem& p) {
-  return p.softcap && *p.softcap * kLog2E <= kFixedPathBound;
+  return p.softcap && !p.v_scales.by_key() &&
+         *p.softcap * kLog2E <= kFixedPathBound;
 }
 
 // Whether the sink of a head takes its rows to the maximum path all the same.
