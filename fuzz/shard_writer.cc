@@ -25,10 +25,11 @@ Status ShardWriter::Open(const std::string& folder,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   path_ = ShardPath(folder, header.shard);
-  // To open a pipe without a reader would wait for ever.
-  const int fd =
-      open(path_.c_str(),
-           O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+  // To open a pipe without a reader would wait for ever, and a link may be the
+  // kernel's, which runs by now.
+  constexpr int kFlags =
+      O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW;
+  const int fd = open(path_.c_str(), kFlags, 0666);
   struct stat kind = {};
   if (fd >= 0 && fstat(fd, &kind) == 0) file_.reset(fdopen(fd, "ab"));
   if (file_ == nullptr) {
@@ -44,9 +45,10 @@ Status ShardWriter::Open(const std::string& folder,
                          " is being written by another process; wait for it, "
                          "or give another --out");
   }
-  const uintmax_t size = std::filesystem::file_size(path_, error);
-  if (error) return Status::Error("cannot read " + path_);
-  if (size > 0) {
+  if (fstat(fileno(file_.get()), &kind) != 0) {
+    return Status::Error("cannot read " + path_);
+  }
+  if (kind.st_size > 0) {
     ASSIGN_OR_RETURN(const bool begun, Resume(header, plan));
     if (begun) return {};
   }

@@ -268,15 +268,14 @@ int RunFuzz(const FuzzArguments& a) {
   Plan plan;
   Target target;
   Status status = verify::cli::LimitHosts(a.hosts, {a.candidate});
+  if (status.ok() && !a.json.empty()) {
+    status = verify::cli::CheckDeliverable(a.json);
+  }
   if (status.ok()) status = Resolve(a, &plan, &target);
   if (status.ok()) status = ResolveCampaign(a, &plan);
   if (!status.ok()) return Fail(status.message());
   Result<Corpus> corpus = GatherCorpus(a, plan);
   if (!corpus.ok()) return Fail(corpus.message());
-  if (!a.json.empty()) {
-    const Status writable = verify::cli::CheckDeliverable(a.json);
-    if (!writable.ok()) return Fail(writable.message());
-  }
   const Status room = verify::cli::CheckThreads(target.threads);
   if (!room.ok()) return Fail(room.message());
   const Status sound = verify::SelfCheck(verify::Ops());

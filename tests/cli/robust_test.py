@@ -4,6 +4,7 @@ code, one clear line, nothing half written, nothing left behind."""
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -99,6 +100,49 @@ class OutputsTest(program.TestCase):
         child.kill()
         child.communicate()
         self.assertFalse(os.path.exists(old))
+
+    def test_what_takes_the_place_of_an_output_is_not_followed(self):
+        """A kernel may write where the judge does, and root opens every file."""
+        names = ("json", "junit", "receipt", "sarif", "html")
+        for plant in (lambda path: os.symlink(self.path("victim"), path), os.mkfifo):
+            self.path("victim", "mine")
+            folder = self.path("out")
+            os.mkdir(folder)
+            outputs = {name: os.path.join(folder, name) for name in names}
+            child = program.hold(self, "verify", SMALL, *(
+                word for name, path in outputs.items() for word in ("--" + name, path)))
+            for path in outputs.values():
+                if os.path.exists(path):
+                    os.remove(path)
+                plant(path)
+            # Nor is a link that takes the folder's place.
+            os.rename(folder, self.path("moved"))
+            os.mkdir(self.path("other"))
+            os.symlink(self.path("other"), folder)
+            self.path("go", "")
+            out, err = child.communicate()
+            self.assertEqual(child.returncode, 0, out + err)
+            with open(self.path("victim"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), "mine")
+            self.assertEqual(os.listdir(self.path("other")), [])
+            for name in names:
+                written = os.lstat(os.path.join(self.path("moved"), name))
+                self.assertTrue(stat.S_ISREG(written.st_mode), name)
+                self.assertGreater(written.st_size, 100, name)
+            shutil.rmtree(self.path("moved"))
+            os.rmdir(self.path("other"))
+            for name in ("out", "go", "begun"):
+                os.remove(self.path(name))
+
+    def test_a_link_is_no_file_of_a_campaign(self):
+        self.path("victim", "mine")
+        os.mkdir(self.path("runs"))
+        os.symlink("../victim", self.path("runs/shard-0-of-1.ndjson"))
+        done = run("fuzz", "attention_forward", "--budget", "1cases", "--out",
+                   self.path("runs"))
+        self.assertUsage(done, "cannot write", "shard-0-of-1.ndjson")
+        with open(self.path("victim"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
 
     def test_outputs_do_not_meet(self):
         cases = self.path("a.cases", SMALL + "\n")

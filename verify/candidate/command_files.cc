@@ -43,13 +43,15 @@ class Folder {
       return Status::Error("no folder can be made in " + place.string() + ": " +
                            std::strerror(errno));
     }
-    std::unique_ptr<Folder> folder(new Folder(path));
+    return std::unique_ptr<Folder>(new Folder(path));
+  }
+  // To the user of the program, once the judge has written all that it writes:
+  // a link there could lead it anywhere.
+  Status Give() const {
     const auto& user = TheHostLimits().user;
-    if (user && chown(path.c_str(), user->uid, user->gid) != 0) {
-      return Status::Error(path + ": cannot be given to user '" + user->name +
-                           "': " + std::strerror(errno));
-    }
-    return folder;
+    if (!user || chown(path_.c_str(), user->uid, user->gid) == 0) return {};
+    return Status::Error(path_ + ": cannot be given to user '" + user->name +
+                         "': " + std::strerror(errno));
   }
   ~Folder() {
     std::error_code ignored;
@@ -137,6 +139,7 @@ class CommandFiles final : public Candidate {
           CallFile(call.inputs, request.line,
                    request.WideOut() ? Widened(call.outputs) : call.outputs));
     }
+    if (written.ok()) written = place.Give();
     if (!written.ok()) return Broken("run", written.message());
     std::vector<std::string> arguments = words_;
     arguments.push_back(place.path());

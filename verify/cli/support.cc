@@ -87,7 +87,9 @@ Status Deliver(const std::string& path, const std::string& text) {
   });
 }
 
-Status CheckDeliverable(const std::string& path) {
+namespace {
+
+Status CheckPath(const std::string& path) {
   if (path == "-") return {};
   std::error_code error;
   if (path.empty() || fs::is_directory(path, error)) {
@@ -118,6 +120,13 @@ Status CheckDeliverable(const std::string& path) {
   return {};
 }
 
+}  // namespace
+
+Status CheckDeliverable(const std::string& path) {
+  RETURN_IF_ERROR(CheckPath(path));
+  return HoldOutput(path);
+}
+
 Status CheckDeliverables(const std::vector<Output>& outputs,
                          const std::vector<std::string>& inputs) {
   int on_stdout = 0;
@@ -128,7 +137,7 @@ Status CheckDeliverables(const std::vector<Output>& outputs,
     on_stdout += path == "-" ? 1 : 0;
     if (path == "-" || IsStream(path)) continue;
     for (const std::string& other : taken) {
-      if (other.empty() || WhereWritten(path) != WhereWritten(other)) continue;
+      if (other.empty() || TargetOf(path) != TargetOf(other)) continue;
       return Status::Error("writing " + path + " would replace " + other +
                            "; give another file");
     }

@@ -10,6 +10,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <system_error>
 
 namespace lockstep::verify {
@@ -34,6 +37,42 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// What an output was when it was held: a descriptor of its folder and its name
+// there, or a descriptor of the stream, whose name is empty. As a path below
+// /proc both are good for ordinary calls.
+struct Held {
+  int fd = -1;
+  std::string name;
+
+  std::string Path() const {
+    const std::string self = "/proc/self/fd/" + std::to_string(fd);
+    return name.empty() ? self : self + "/" + name;
+  }
+};
+
+// They stay until the process ends.
+class HeldOutputs {
+ public:
+  std::optional<Held> Find(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = held_.find(path);
+    return found == held_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void Add(const std::string& path, const Held& held) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    held_.emplace(path, held);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Held> held_;
+};
+
+HeldOutputs& TheHeldOutputs() {
+  static HeldOutputs outputs;
+  return outputs;
+}
 
 // Bytes until the end or the full buffer; -1: an error.
 ssize_t ReadAll(int fd, uint8_t* to, size_t most) {
@@ -195,7 +234,9 @@ class Unfinished {
 };
 
 Status WriteToStream(const std::string& path, const Producer& produce) {
-  Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  const std::optional<Held> held = TheHeldOutputs().Find(path);
+  Descriptor stream(open(held ? held->Path().c_str() : path.c_str(),
+                         O_WRONLY | O_CLOEXEC | O_NOCTTY));
   bool good = stream.get() >= 0;
   int reason = good ? 0 : errno;
   Status produced;
@@ -274,7 +315,7 @@ Result<std::vector<std::string>> FilesBelow(const std::string& folder) {
   return Status::Error(last + ": cannot be read: " + error.message());
 }
 
-fs::path WhereWritten(const std::string& path) {
+fs::path TargetOf(const std::string& path) {
   std::error_code error;
   fs::path target = fs::absolute(path, error);
   constexpr int kMostLinks = 40;  // as the kernel follows
@@ -286,8 +327,28 @@ fs::path WhereWritten(const std::string& path) {
   return error ? target : folder / target.filename();
 }
 
+Status HoldOutput(const std::string& path) {
+  // Without /proc an output can only be named.
+  const bool named = access("/proc/self/fd", X_OK) != 0;
+  if (named || path == "-" || TheHeldOutputs().Find(path)) return {};
+  const bool stream = IsStream(path);
+  const fs::path target = TargetOf(path);
+  const std::string opened = stream ? path : target.parent_path().string();
+  const int fd = open(opened.c_str(), O_PATH | O_CLOEXEC);
+  if (fd < 0) return CannotWrite(path, std::strerror(errno));
+  TheHeldOutputs().Add(path, {fd, stream ? "" : target.filename().string()});
+  return {};
+}
+
+fs::path WhereWritten(const std::string& path) {
+  const std::optional<Held> held = TheHeldOutputs().Find(path);
+  return held && !held->name.empty() ? fs::path(held->Path()) : TargetOf(path);
+}
+
 bool IsStream(const std::string& path) {
   std::error_code error;
+  const std::optional<Held> held = TheHeldOutputs().Find(path);
+  if (held) return held->name.empty();
   // It may be a regular file that another process writes to, too.
   if (path.starts_with("/dev/") || path.starts_with("/proc/")) return true;
   const fs::file_status status = fs::status(path, error);

@@ -27,7 +27,16 @@ Result<std::vector<std::string>> FilesBelow(const std::string& folder);
 // bytes are written into it, and nothing takes its place.
 bool IsStream(const std::string& path);
 
-// The file that writing to `path` replaces: of a link, its target.
+// The file that `path` names: of a link, its target.
+std::filesystem::path TargetOf(const std::string& path);
+
+// Holds an output to what `path` is now. From here on WhereWritten and IsStream
+// answer as of now, and writing to `path` follows no link that another program
+// puts there, and opens no pipe. Errors: a stream that cannot be opened.
+Status HoldOutput(const std::string& path);
+
+// The file that writing to `path` replaces: its target in the folder as it was
+// when the output was held, or TargetOf.
 std::filesystem::path WhereWritten(const std::string& path);
 
 // Takes text piece by piece; false: it cannot, and wants no more.
