@@ -246,9 +246,6 @@ Result<Corpus> GatherCorpus(const FuzzArguments& a, const Plan& plan) {
   return corpus;
 }
 
-// Variations run the candidate on two threads.
-constexpr int kThreadsTried = 2;
-
 Result<Report> RunWatched(const Plan& plan, const Target& target,
                           Screen* screen) {
   Progress progress;
@@ -282,6 +279,7 @@ int RunFuzz(const FuzzArguments& a) {
   if (!sound.ok()) {
     return Fail("self-check failed: " + sound.message(), verify::kExitSelf);
   }
+  verify::WatchThreads();
   target.stop = verify::cli::WatchInterrupt();
   ShardWriter writer;
   if (!a.out.empty()) {
@@ -298,8 +296,7 @@ int RunFuzz(const FuzzArguments& a) {
   Result<Report> report = RunWatched(plan, target, &screen);
   if (!report.ok()) return Fail(report.message());
   // A candidate in our process may have changed what everything rests on.
-  const Status still_sound =
-      verify::SelfCheck(verify::Ops(), std::max(target.threads, kThreadsTried));
+  const Status still_sound = verify::SelfCheck(verify::Ops());
   if (!still_sound.ok()) ++report->counts.self_errors;
   const int code =
       screen.Finish(report.value(), ExitCode(report.value(), target));

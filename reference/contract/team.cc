@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "reference/contract/cores.h"
+#include "reference/contract/team_watch.h"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -31,6 +32,7 @@ namespace lockstep {
 namespace {
 
 std::atomic<bool> sleeping{false};
+std::atomic<void (*)(int)> look_at{nullptr};
 
 // The first exception of a team's threads, which none of them may let escape.
 class Thrown {
@@ -42,6 +44,7 @@ class Thrown {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (first_ == nullptr) first_ = std::current_exception();
     }
+    if (auto* const look = look_at.load(); look != nullptr) look(thread);
   }
   void Again() {
     if (first_ != nullptr) std::rethrow_exception(first_);
@@ -53,6 +56,8 @@ class Thrown {
 };
 
 }  // namespace
+
+void LookAtThreads(void (*look)(int thread)) { look_at = look; }
 
 int RunOwnThreads(int64_t threads, const std::function<void(int)>& work) {
   Thrown thrown;

@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "reference/contract/team.h"
 #include "verify/base/status_macros.h"
 #include "verify/cli/identify/auto_profile.h"
 #include "verify/cli/outputs/outputs.h"
@@ -226,6 +225,7 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
   if (!sound.ok()) {
     return Refuse(options, "self-check failed: " + sound.message(), kExitSelf);
   }
+  WatchThreads();
 
   Outputs outputs(options, total, ReadEnvironment(),
                   DescribeRequest(groups, options));
@@ -244,8 +244,7 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
   runs.clear();
   if (!EndHosts()) ++totals.error;
   // A candidate in our process may have changed what everything rests on.
-  const Status still_sound = SelfCheck(
-      Ops(), options.threads > 0 ? options.threads : DefaultThreads());
+  const Status still_sound = SelfCheck(Ops());
   if (!still_sound.ok()) ++totals.self_errors;
   const int code = outputs.Finish(totals, ExitCode(totals, PolicyOf(options)));
   if (still_sound.ok()) return code;

@@ -1,10 +1,10 @@
 #include "verify/run/self_check.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
-#include <vector>
 
-#include "reference/contract/team.h"
+#include "reference/contract/team_watch.h"
 #include "verify/base/status_macros.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
@@ -98,20 +98,30 @@ Status CheckOne(const KnownAnswer& answer, OpRows ops) {
                        "machine does not keep the numerics contract");
 }
 
-// A mode belongs to a thread, and a thread keeps what a kernel has set.
-Status CheckArithmeticOn(int threads) {
-  const Status own = CheckArithmetic();
-  if (!own.ok() || threads < 2) return own;
-  std::vector<Status> found(static_cast<size_t>(threads));
-  RunTeam(threads, threads, [&](int thread) {
-    found[static_cast<size_t>(thread)] = CheckArithmetic();
-  });
-  for (size_t n = 0; n < found.size(); ++n) {
-    if (found[n].ok()) continue;
-    return Status::Error("thread " + std::to_string(n) + " of " +
-                         std::to_string(threads) + ": " + found[n].message());
+// What the first thread that is not sound has said.
+class UnsoundThread {
+ public:
+  void Note(int thread) {
+    const Status status = CheckArithmetic();
+    if (status.ok()) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!first_.ok()) return;
+    first_ = Status::Error("thread " + std::to_string(thread) + ": " +
+                           status.message());
   }
-  return {};
+  Status First() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return first_;
+  }
+
+ private:
+  std::mutex mutex_;
+  Status first_;
+};
+
+UnsoundThread& TheUnsoundThread() {
+  static UnsoundThread thread;
+  return thread;
 }
 
 }  // namespace
@@ -160,8 +170,14 @@ Status CheckKnownAnswers(std::span<const KnownAnswer> answers, OpRows ops) {
   return {};
 }
 
-Status SelfCheck(OpRows ops, int threads) {
-  RETURN_IF_ERROR(CheckArithmeticOn(threads));
+// A mode belongs to a thread, which may be gone when the run ends.
+void WatchThreads() {
+  LookAtThreads([](int thread) { TheUnsoundThread().Note(thread); });
+}
+
+Status SelfCheck(OpRows ops) {
+  RETURN_IF_ERROR(CheckArithmetic());
+  RETURN_IF_ERROR(TheUnsoundThread().First());
   const Status oracle = oracle::CheckTargets();
   return oracle.ok() ? CheckKnownAnswers(kAnswers, ops) : oracle;
 }

@@ -41,10 +41,13 @@ std::span<const KnownAnswer> KnownAnswers();
 // Takes a millisecond or two.
 Status CheckKnownAnswers(std::span<const KnownAnswer> answers, OpRows ops);
 
-// CheckArithmetic on each of so many threads, among them those that computed
-// until now. Then every primitive of the oracle, on each of its instruction
-// sets that this CPU runs, and the built-in known answers.
-Status SelfCheck(OpRows ops, int threads = 1);
+// Looks at the arithmetic of every thread that computes from now on.
+void WatchThreads();
+
+// CheckArithmetic on this thread, and what was seen of others. Then every
+// primitive of the oracle, on each of its instruction sets that this CPU runs,
+// and the built-in known answers.
+Status SelfCheck(OpRows ops);
 
 }  // namespace lockstep::verify
 
