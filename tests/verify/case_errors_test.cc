@@ -188,6 +188,8 @@ TEST(CaseErrors, MeaninglessCasesAreRefusedByName) {
        {"strides: q overlaps itself", "or strides of 0"}},
       {kGood + "strides=q:0/0/4611686018427387904/1", {"q"}},
       {kGood + "strides=q:0/0/140737488355328/1", {"q reaches over"}},
+      {kGood + "strides=k:0/0/91625968982/1",
+       {"strides: k reaches over more than 1099511627776 bytes"}},
       {kGood + "fill=normal:-1", {"normal:-1"}},
       {kGood + "fill=normal:nan", {"normal:nan"}},
       {kGood + "fill=int:1.5,2", {"int:1.5,2"}},

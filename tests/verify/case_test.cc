@@ -202,6 +202,11 @@ TEST(Case, EstimateCountsEveryTensorAndSaturates) {
   EXPECT_EQ(EstimateBytes(Parse("attention_forward sq=9223372036854775807 "
                                 "skv=9223372036854775807 d=64")),
             INT64_MAX);
+  // Lists are held as they were drawn, and as kernels take them.
+  const std::string listed = "attention_forward sq=2 skv=4 d=4 mask=index:";
+  EXPECT_EQ(EstimateBytes(Parse(listed + "1004")) -
+                EstimateBytes(Parse(listed + "4")),
+            2 * 4 * 2 * 1000);
   // Strides count, elements do not.
   const Case wide =
       Parse("attention_forward sq=2 skv=1 d=4 strides=q:0/0/1000/1");

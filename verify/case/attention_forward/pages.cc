@@ -162,9 +162,9 @@ Status CheckPages(const AttentionForwardCase& c) {
     }
     RETURN_IF_ERROR(
         checks::CheckNoOverlap(name.c_str(), pool.shape, pool.strides));
-    if (ElementSpan(pool.shape, pool.strides) > kMaxTensorBytes / 4) {
+    if (ElementSpan(pool.shape, pool.strides) > kMostReach / 4) {
       return Status::Error(name + ": it reaches over more than " +
-                           std::to_string(kMaxTensorBytes) + " bytes");
+                           std::to_string(kMostReach) + " bytes");
     }
   }
   return {};

@@ -179,10 +179,10 @@ Status CheckSpans(const AttentionForwardInputs& in,
                {"v", ElementSpan(in.v.shape, in.v.strides)},
                {"o", ElementSpan(out.o.shape, out.o.strides)}};
   for (const auto& [name, span] : spans) {
-    if (span <= kMaxTensorBytes / 4) continue;
+    if (span <= kMostReach / 4) continue;
     return Status::Error("strides: " + std::string(name) +
                          " reaches over more than " +
-                         std::to_string(kMaxTensorBytes) + " bytes");
+                         std::to_string(kMostReach) + " bytes");
   }
   return {};
 }
@@ -377,7 +377,7 @@ int64_t AttentionForwardBytes(const Case& c) {
     return BytesIn(ElementRanges(view.shape, view.strides, bytes));
   };
   int64_t bytes = AddSaturated(taken(out.o), PoolBytes(a));
-  bytes = AddSaturated(bytes, AddSaturated(VarlenBytes(a), ListBytes(a)));
+  bytes = AddSaturated(bytes, AddSaturated(VarlenBytes(a), 2 * ListBytes(a)));
   bytes = AddSaturated(bytes, AddSaturated(taken(in.q), taken(in.k)));
   if (a.v_in_k == 0) bytes = AddSaturated(bytes, taken(in.v));
   const int64_t rows = a.batch * a.q_heads * a.q_len;
