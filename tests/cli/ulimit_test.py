@@ -14,6 +14,10 @@ from robust_test import shell
 
 
 class UlimitTest(program.TestCase):
+    def assertRefused(self, done, *words):
+        self.assertUsage(program.Finished(done.returncode, done.stdout, done.stderr, 0),
+                         *words)
+
     @sanitized
     def test_threads_that_cannot_start(self):
         case = "attention_forward hq=8 sq=64 skv=64 d=16"
@@ -34,6 +38,27 @@ class UlimitTest(program.TestCase):
                         f"ulimit -v 1000000; $L verify '{case}' --threads 64"):
             done = shell(command, self.folder)
             self.assertEqual(done.returncode, 0, command + done.stderr)
+
+    @sanitized
+    def test_threads_of_cases_side_by_side(self):
+        cases = " ".join(f"'attention_forward hq=4 sq=40 skv=40 d=16 seed={n}'"
+                         for n in range(4))
+        for limit in (700000, 900000):
+            done = shell(f"ulimit -v {limit}; $L verify {cases} --threads 64 --jobs 4",
+                         self.folder)
+            self.assertRefused(done, "4 cases side by side", "64 threads", "--jobs")
+        done = shell(f"ulimit -v 700000; $L verify {cases} --threads 4 --jobs 4",
+                     self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    @sanitized
+    def test_a_small_stack_is_refused(self):
+        for verb in ("verify 'mamba3_scan_backward h=2 t=24 n=8 p=4 s=2'",
+                     "fuzz attention_backward --budget 3cases", "list ops"):
+            done = shell(f"ulimit -s 64; $L {verb}", self.folder)
+            self.assertRefused(done, "limit of the stack is 64 KiB", "ulimit -s")
+        done = shell(f"ulimit -s 1024; $L verify '{SMALL}'", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     @sanitized
     def test_users_with_few_processes(self):

@@ -16,13 +16,19 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
+#include <latch>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "reference/contract/cores.h"
 #include "reference/contract/team.h"
+#include "verify/base/status_macros.h"
 #include "verify/candidate/process/child_process.h"
 
 namespace lockstep::verify::cli {
@@ -36,6 +42,19 @@ void HoldDescriptors() {
     const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", flags) != fd) return;
   }
+}
+
+// Recursion and the arrays of kernels take up to 96 KiB of the stacks of this
+// process and of its threads.
+Status CheckStack() {
+  constexpr rlim_t kLeast = rlim_t{1} << 20;
+  rlimit stack = {};
+  const bool told = getrlimit(RLIMIT_STACK, &stack) == 0;
+  if (!told || stack.rlim_cur >= kLeast) return {};
+  return Status::Error("the limit of the stack is " +
+                       std::to_string(stack.rlim_cur >> 10) +
+                       " KiB: want at least " + std::to_string(kLeast >> 10) +
+                       " KiB (ulimit -s)");
 }
 
 // A positive integer, or several with commas where `list`.
@@ -86,10 +105,35 @@ void ShareHeapUnderLimit() {
 #endif
 }
 
-// Runs a team of so many threads in a child of this process, where the runtime
-// library may abort without harm. Whether all of them ran, with some memory of
-// their own. The child itself stands for the thread that watches the clock.
-bool TeamRuns(int threads) {
+// Runs a team for each of the cases that are judged side by side. Returns
+// whether all threads ran, each with some memory of its own. They stay in the
+// runtime library's pool.
+bool RunTeams(int threads, int jobs) {
+  std::atomic<int> touched{0};
+  std::latch all(jobs);  // until then they are there together
+  const auto job = [&] {
+    RunTeam(threads, threads, [&](int) {
+      constexpr size_t kSome = size_t{64} << 10;
+      const std::unique_ptr<char[]> some(new (std::nothrow) char[kSome]);
+      if (some != nullptr) ++touched;
+    });
+    all.arrive_and_wait();
+  };
+  std::vector<std::jthread> others;
+  try {
+    while (std::ssize(others) < jobs - 1) others.emplace_back(job);
+  } catch (const std::system_error&) {
+    all.count_down(jobs - 1 - std::ssize(others));
+  }
+  job();
+  others.clear();
+  return touched == threads * jobs;
+}
+
+// Runs these teams in a child of this process, where the runtime library may
+// abort without harm. The child itself stands for the thread that watches the
+// clock.
+bool TeamsRun(int threads, int jobs) {
   const pid_t child = fork();
   if (child == 0) {
     const rlimit none = {0, 0};
@@ -99,13 +143,7 @@ bool TeamRuns(int threads) {
     // Addresses for the stack of the thread that watches the clock.
     constexpr size_t kWatch = size_t{8} << 20;
     const std::unique_ptr<char[]> watch(new (std::nothrow) char[kWatch]);
-    std::atomic<int> touched{watch == nullptr ? -1 : 0};
-    const int ran = RunTeam(threads, threads, [&](int) {
-      constexpr size_t kSome = size_t{64} << 10;
-      const std::unique_ptr<char[]> some(new (std::nothrow) char[kSome]);
-      if (some != nullptr) ++touched;
-    });
-    _exit(ran == threads && touched == threads ? 0 : 1);
+    _exit(watch != nullptr && RunTeams(threads, jobs) ? 0 : 1);
   }
   int status = 0;
   pid_t ended = child;
@@ -133,23 +171,23 @@ void LetThreadsSleep() {
   LetHostsSleep();
 }
 
-Status CheckThreads(int threads) {
+Status CheckThreads(int threads, int jobs) {
   // The most that a variation of a case asks for where it may ask.
   constexpr int kVaried = 3;
   int wanted = threads > 0 ? threads : DefaultThreads();
   wanted = std::min(std::max(wanted, kVaried), TeamLimit());
   if (wanted <= 1) return {};
-  if (TeamRuns(wanted)) {
-    // They stay, whatever the cases take later.
-    RunTeam(wanted, wanted, [](int) {});
-    return {};
-  }
+  // They stay, whatever the cases take later.
+  if (TeamsRun(wanted, jobs) && RunTeams(wanted, jobs)) return {};
+  const std::string each = std::to_string(wanted) + " threads";
   return Status::Error(
-      std::to_string(wanted) + " threads with stacks of " +
-      std::to_string(StackBytes() >> 10) +
-      " KiB cannot run here: give fewer (--threads, OMP_NUM_THREADS, "
-      "OMP_THREAD_LIMIT), smaller stacks (OMP_STACKSIZE, KMP_STACKSIZE) or a "
-      "higher limit (ulimit -v, ulimit -u)");
+      (jobs > 1 ? std::to_string(jobs) + " cases side by side, each with "
+                : "") +
+      each + " with stacks of " + std::to_string(StackBytes() >> 10) +
+      " KiB, cannot run here: give fewer (" + (jobs > 1 ? "--jobs, " : "") +
+      "--threads, OMP_NUM_THREADS, OMP_THREAD_LIMIT), smaller stacks "
+      "(OMP_STACKSIZE, KMP_STACKSIZE) or a higher limit (ulimit -v, ulimit "
+      "-u)");
 }
 
 void ForgetTeam(int process) {
@@ -165,6 +203,7 @@ Status PrepareProcess() {
   UsableCores();  // before a thread is held to one of them
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  RETURN_IF_ERROR(CheckStack());
   // A malformed one makes libomp abort, hang or ask for gigabytes.
   for (const char* name : {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT"}) {
     const char* value = std::getenv(name);

@@ -9,8 +9,8 @@ namespace lockstep::verify::cli {
 
 // Holds the standard descriptors, so that no file of Lockstep becomes one of
 // them. A reader that has gone away and a file above its limit (ulimit -f)
-// become errors of write and do not end the process. Errors: an OpenMP variable
-// that the runtime library would die of.
+// become errors of write and do not end the process. Errors: too small a stack,
+// an OpenMP variable that the runtime library would die of.
 Status PrepareProcess();
 
 // Removes the file in /dev/shm by which libomp marks a process of this user. A
@@ -24,10 +24,11 @@ const char* WaitingVariable();
 // SleepBetweenCalls(), unless the user says otherwise.
 void LetThreadsSleep();
 
-// Whether so many threads can run at once with the stacks that OpenMP gives
-// them, and starts them. libomp ends the process (134) where one cannot be
-// started, so they are tried in a child first. 0: DefaultThreads().
-Status CheckThreads(int threads);
+// Starts so many threads for each of so many cases that are judged side by
+// side, with the stacks that OpenMP gives them. libomp ends the process (134)
+// where one cannot be started, so they are tried in a child first. 0:
+// DefaultThreads(). Errors: they cannot run at once.
+Status CheckThreads(int threads, int jobs = 1);
 
 // Flushes stdout. Errors: it could not take everything, other than for a reader
 // that has gone away, as `head` does.

@@ -210,16 +210,17 @@ int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
   // Everything is opened before anything is judged.
   std::vector<Run> runs;
   int64_t total = 0;
-  int threads = options.threads;
+  int threads = options.threads, jobs = 1;
   for (JobGroup& group : groups) {
     Result<Run> run = OpenRun(&group, options, &threads);
     if (!run.ok()) return refuse(run.status());
     for (const std::string& note : run->notes()) Note(note);
     if (group.identified) NoteIdentified(*group.identified);
     total += run->cases();
+    jobs = std::max(jobs, run->Jobs());
     runs.push_back(std::move(run.value()));
   }
-  const Status room = CheckThreads(threads);
+  const Status room = CheckThreads(threads, jobs);
   if (!room.ok()) return refuse(room);
   const Status sound = SelfCheck(Ops());
   if (!sound.ok()) {
