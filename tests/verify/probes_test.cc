@@ -65,6 +65,43 @@ TEST(Probes, SeeOneKeyInManyThousand) {
   }
 }
 
+// In a row of one key o is v: no kernel whose weight is 1 may miss it, however
+// near, and one of other weights by a few roundings.
+TEST(Probes, ARowOfOneKeyIsHeldToItsLastPlace) {
+  TestProblem t;
+  t.problem.q_len = t.problem.kv_len = t.problem.head_dim = 1;
+  t.problem.value_dim = 16;
+  t.Allocate();
+  const auto widest = [&](auto set) {
+    NumericProfile profile = LoadProfile("cpu-f32").value();
+    set(profile);
+    double width = 0;
+    for (const ProbeKind kind : {ProbeKind::kCancel, ProbeKind::kPrefix}) {
+      FillWithProbe(kind, 3, &t, false);
+      const ProbeRequest request{kind, t.problem, t.inputs, profile, 3};
+      for (size_t c = 0; c < 16; ++c) {
+        const double v = ProbeElement(kind, t.problem, 3, 2,
+                                      {0, 0, 0, static_cast<int64_t>(c)});
+        const ValueSet allowed = ExpectProbe(request, nullptr).o[c];
+        EXPECT_TRUE(allowed.Contains(v));
+        width = std::max(width, (allowed.hi - allowed.lo) / std::fabs(v));
+      }
+    }
+    return width;
+  };
+  const auto as_it_is = [](NumericProfile&) {};
+  EXPECT_EQ(widest(as_it_is), 0);
+  EXPECT_EQ(widest([](auto& p) { p.normalise = Normalise::kBefore; }), 0);
+  EXPECT_EQ(widest([](auto& p) { p.p = NumberType::kBf16; }), 0);
+  EXPECT_EQ(widest([](auto& p) { p.division_rel = 0x1p-20; }), 0x1p-18);
+  const double other = widest([](auto& p) {
+    p.exp_zero = ExpZero::kWeights;
+    p.splits = 1;
+  });
+  EXPECT_GT(other, 0);
+  EXPECT_LT(other, 0x1p-20);
+}
+
 // Slack is no wider than it must be: one key of 16384 leaves the sets of some
 // channel for every declared arithmetic that allows it.
 TEST(Probes, SeeOneKeyUnderEveryArithmetic) {

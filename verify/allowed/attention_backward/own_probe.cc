@@ -32,6 +32,9 @@ std::optional<OwnForwardProbe> OwnForwardProbe::Make(
 }
 
 double OwnForwardProbe::OfO(double keys, double mean) const {
+  if (keys == 1 && sinks_ == 0 && std::isfinite(slack_.lone)) {
+    return std::fabs(mean) * (slack_.lone + kOwn) * kRoundUp;
+  }
   const double sum = WeightSum(keys);
   const ProbeError sums = slack_.For({keys, sum, keys});
   return (std::fabs(mean) * (sums.relative + kOwn) +

@@ -130,6 +130,20 @@ void MergeSlack(double score, const AttentionForwardProblem& p,
   if (eager) slack->tile_step += 8 * kU + 2 * profile.division_rel;
 }
 
+// TopSlack::lone. Weights of 1 make the row's one value o itself: a part's lse
+// is then that of the row, and a division by 1 is exact. Other weights meet a
+// product, a quotient and its reciprocal.
+double LoneError(double score, const Weights& w, const Conversion& to,
+                 const NumericProfile& profile) {
+  const bool ones = w.off == 0 && w.apart == 0;
+  const bool merged = profile.splits != 1 && !(ones && score == 0);
+  if (merged || profile.p == NumberType::kE4m3) return kInf;
+  if (ones) return 2 * profile.division_rel;
+  const bool again = profile.normalise == Normalise::kEager || Drifts(profile);
+  if (again || to.unit > 0) return kInf;
+  return 3 * kU + 2 * StepOf(profile.acc_pv) + 2 * profile.division_rel;
+}
+
 }  // namespace
 
 Conversion ConversionOf(const AttentionForwardProblem& p,
@@ -203,6 +217,7 @@ TopSlack MakeTopSlack(double score, const AttentionForwardProblem& problem,
   }
   SumSlack(weights, to, profile, &slack);
   MergeSlack(score, problem, profile, &slack);
+  slack.lone = LoneError(score, weights, to, profile);
   // Keys of early tiles carry the factors of all later ones, and of the merge.
   if (Drifts(profile)) {
     slack.tile_step += 2 * (profile.exp_rel + 2 * kU);

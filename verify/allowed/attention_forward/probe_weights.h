@@ -67,6 +67,10 @@ struct TopSlack {
   // Of mean |v| per tile: o kept normalised, or rescaled by an inexact exp(0).
   double tile_step = 0;
 
+  // Relative error of o in a row that sees one key, whose sums have one term;
+  // infinite where the profile says nothing narrower than the above.
+  double lone = HUGE_VAL;
+
   double chain = 0;  // longest chain of additions inside a tile; 0: all keys
   double tiles = 0;  // most tiles; 0: one per key
   double parts = 0;  // most parts that are merged; 0: one per key

@@ -105,6 +105,12 @@ class Expectation {
     mass->tie.bits = tie.bits;
   }
 
+  // Whether the row's sums have one term.
+  static bool IsLone(const RowMass& mass) {
+    return mass.visible == 1 && mass.sink < 0x1p-60 && mass.tie.relative == 0 &&
+           mass.tie.absolute == 0;
+  }
+
   void AddOutputs(const ProbeTotal& total, const RowMass& mass,
                   ProbeAnswers* answers) const {
     const double count = mass.count + mass.sink;
@@ -124,9 +130,12 @@ class Expectation {
       const bool exact = abs_sum < most_exact;
       const double absolute =
           sums.absolute + mass.tie.absolute + (exact ? 0 : mass.tie.value_sum);
-      const double error =
+      double error =
           std::fabs(mean) * (sums.relative + mass.tie.relative + mass.rest) +
           absolute * abs_sum / count + mass.rest * largest;
+      if (IsLone(mass)) {
+        error = std::min(error, std::fabs(mean) * mass.slack.lone);
+      }
       answers->o.push_back(
           RoundedSet(mean - error, mean + error, p_.lane, profile_.out_round));
     }
