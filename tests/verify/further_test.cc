@@ -29,13 +29,24 @@ TEST(FurtherDraws, FollowFromTheLine) {
       "attention_forward hq=2 sq=4 skv=600 d=16 cap=30 sinklogit=normal:1 "
       "q_seg=runs:2,2 kv_seg=runs:300,300";
   EXPECT_EQ(lines(line, 2), lines(line, 2));
-  EXPECT_EQ(lines(line, 2).size(), 3u);  // and the short twin
+  EXPECT_EQ(lines(line, 2).size(), 9u);  // and the short twin, with six draws
   EXPECT_TRUE(lines(line, 0).empty());
   // More draws are the same, and others.
   const auto few = lines(line, 2), many = lines(line, 6);
-  EXPECT_EQ(many.size(), 7u);
+  EXPECT_EQ(many.size(), 13u);
   EXPECT_TRUE(std::equal(few.begin(), few.begin() + 2, many.begin()));
-  EXPECT_EQ(few.back(), many.back());
+  EXPECT_TRUE(std::equal(few.begin() + 2, few.end(), many.begin() + 6));
+  // Many keys first: half of the weight on one, and nearly all of it.
+  EXPECT_NE(few[0].find("peak:8,600"), few[0].npos) << few[0];
+  EXPECT_NE(few[1].find("peak:17,600"), few[1].npos) << few[1];
+  // The twin meets every kind.
+  for (const std::string part :
+       {"caps:", "peak:", "q.const:", "k.normal:1073741824",
+        "q.normal:1073741824", "signs:200", "const:-inf"}) {
+    EXPECT_TRUE(std::any_of(few.begin() + 2, few.end(), [&](const auto& text) {
+      return text.find(part) != text.npos && text.find("skv=600") == text.npos;
+    })) << part;
+  }
   for (const std::string part :
        {"caps:", "peak:", "signs:200", "const:-inf", "ids:"}) {
     EXPECT_TRUE(std::any_of(many.begin(), many.end(), [&](const auto& text) {
@@ -43,7 +54,7 @@ TEST(FurtherDraws, FollowFromTheLine) {
     })) << part;
   }
   EXPECT_EQ(lines("attention_forward sq=4 skv=6 d=4", 2).size(), 2u);
-  EXPECT_EQ(lines("mamba3_scan t=600 n=4 p=2", 2).size(), 3u);
+  EXPECT_GE(lines("mamba3_scan t=600 n=4 p=2", 2).size(), 7u);
   EXPECT_EQ(lines("ssd_scan t=9 n=4 p=2", 1).size(), 1u);
   EXPECT_EQ(lines("attention_backward sq=4 skv=6 d=4", 2).size(), 2u);
   // Nothing is drawn of what has no numbers, or numbers for a purpose.

@@ -253,6 +253,7 @@ std::vector<std::vector<Case>> ReduceAttentionMerge(
 }
 
 std::optional<Case> FurtherMerge(const Case& c, uint64_t number, int64_t n) {
+  if (n < 0) return std::nullopt;
   Case further = c;
   AttentionMergeCase* merge = MergePart(&further);
   further.seed = (number + static_cast<uint64_t>(n)) % (uint64_t{1} << 32);

@@ -24,7 +24,6 @@ using enum FillKind;
 // What a draw makes of the scores.
 enum class Scores : uint8_t {
   kMany,   // a key with about half of the weight, the rest on all others
-  kSmall,  // the same, where each of the others is below fp8's range
   kCaps,   // from far below the cap to far beyond it
   kLone,   // a key with nearly all of the weight
   kBelow,  // all of them far below zero
@@ -39,8 +38,9 @@ constexpr double kLargeValue = 0x1p20;
 constexpr double kHighSink = 200;
 // Scores of kBelow: exp of them is 0.
 constexpr double kFarBelow = -300;
-// Scores of kSmall below the largest: exp of them is below half of 2^-9.
-constexpr double kBelowFp8 = 8;
+// Logarithm by which a key outweighs each of the others: these are below f16's
+// smallest number, or below half of fp8's.
+constexpr double kFaint = 17, kBelowFp8 = 8;
 // Mean of the keys there.
 constexpr double kMeanKey = 1.5;
 
@@ -59,8 +59,7 @@ std::vector<Scores> KindsFor(const AttentionForwardCase& a) {
 }
 
 std::vector<FillTerm> FillOf(Scores scores, const AttentionForwardCase& a,
-                             bool large, uint64_t turn) {
-  const double value = large ? kLargeValue : kNarrow;
+                             double value, bool faint) {
   const FillTerm v = Of(kNormal, kFillV, value);
   const auto keys = static_cast<double>(a.kv_len);
   const double period = std::min(keys, 0x1p24);
@@ -69,12 +68,10 @@ std::vector<FillTerm> FillOf(Scores scores, const AttentionForwardCase& a,
       0x1.62e42fefa39efp-1 *
       static_cast<double>(std::bit_width(static_cast<uint64_t>(a.kv_len)));
   switch (scores) {
-    case Scores::kMany:
-    case Scores::kSmall: {
+    case Scores::kMany: {
       // Of one sign, so that what small weights bring adds up.
       const FillTerm one_sign = Of(kUniform, kFillV, value, 3 * value);
-      double above = turn % 2 == 0 ? std::ceil(log_keys) + 1 : 17;
-      if (scores == Scores::kSmall) above = std::max(above, kBelowFp8);
+      const double above = faint ? kFaint : std::ceil(log_keys) + 1;
       return {Of(kNormal, kFillAll, 1), one_sign,
               Of(kPeak, kFillAll, above, period)};
     }
@@ -115,29 +112,61 @@ void ScaleCotangent(bool large, Case* c) {
   a.d_o = {Of(kNormal, kFillAll, large ? kLargeValue : kNarrow)};
 }
 
+bool HasDraws(const AttentionForwardCase& a) {
+  return !ProbeOf(a) && std::none_of(a.fill.begin(), a.fill.end(), FromFile);
+}
+
+void SetFill(std::vector<FillTerm> fill, AttentionForwardCase* a) {
+  for (const FillTerm& term : a->fill) {
+    if (term.kind == kPoison) fill.push_back(term);
+  }
+  a->fill = std::move(fill);
+  if (a->v_in_k > 0) DropValueTerms(a);
+}
+
+// What only many keys show: a key with half of the weight, or with nearly all.
+std::optional<Case> ManyKeys(const Case& from, bool faint) {
+  Case c = from;
+  auto& a = c.Get<AttentionForwardCase>();
+  if (a.kv_len < kLongAxis) return std::nullopt;
+  std::vector<FillTerm> fill = FillOf(Scores::kMany, a, 1, faint);
+  // The values behind the first are so large that small weights are seen.
+  const double ramp = a.kv_lane == Lane::kE4m3 ? 0x1p6 : 0x1p13;
+  if (faint) fill.push_back(Of(kRamp, kFillV, ramp));
+  SetFill(std::move(fill), &a);
+  KeepInRange(&c);
+  return c;
+}
+
+// The same of any length, where each of the other keys vanishes in fp8.
+std::optional<Case> SmallWeights(const Case& from) {
+  Case c = from;
+  auto& a = c.Get<AttentionForwardCase>();
+  std::vector<FillTerm> fill = FillOf(Scores::kMany, a, 1, false);
+  fill.back().a.value = std::max(fill.back().a.value, kBelowFp8);
+  SetFill(std::move(fill), &a);
+  KeepInRange(&c);
+  return c;
+}
+
 }  // namespace
 
 std::optional<Case> FurtherAttention(const Case& from, uint64_t number,
                                      int64_t n) {
   Case c = from;
   auto& a = c.Get<AttentionForwardCase>();
-  const bool file = std::any_of(a.fill.begin(), a.fill.end(), FromFile);
-  if (ProbeOf(a) || file) return std::nullopt;
-  const bool small = n == kSmallWeights;
-  const auto turn = static_cast<uint64_t>(small ? 0 : n);
+  if (!HasDraws(a)) return std::nullopt;
+  if (n == kSmallWeights) return SmallWeights(c);
+  if (n < 0) return ManyKeys(c, n < -1);
+  const auto turn = static_cast<uint64_t>(n);
   const std::vector<Scores> kinds = KindsFor(a);
   // From round to round every kind meets the other sizes, sinks and ids.
   const uint64_t round = turn / kinds.size(), at = turn % kinds.size();
-  const Scores scores =
-      small ? Scores::kSmall : kinds[(number + turn) % kinds.size()];
+  const Scores scores = kinds[(number + turn) % kinds.size()];
   const bool large = (number / 64 + at + round / 2) % 2 == 0;
-  std::vector<FillTerm> fill =
-      FillOf(scores, a, large, small ? 0 : number / 128 + round);
-  for (const FillTerm& term : a.fill) {
-    if (term.kind == kPoison) fill.push_back(term);
-  }
-  a.fill = std::move(fill);
-  if (a.v_in_k > 0) DropValueTerms(&a);
+  SetFill(FillOf(scores, a, large ? kLargeValue : kNarrow,
+                 (number / 128 + round) % 2 != 0),
+          &a);
   if (a.sinklogit) {
     const bool high = (number / 256 + at / 2 + round) % 2 == 0;
     a.sinklogit = high ? Of(kSigns, kFillAll, kHighSink)

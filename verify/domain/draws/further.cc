@@ -18,6 +18,9 @@ uint64_t NumberOf(const Case& c) {
   return std::strtoull(digest.c_str(), nullptr, 16);
 }
 
+// Draws of a twin, each of another kind: no op has more kinds.
+constexpr int64_t kTwinDraws = 6;
+
 void Keep(const std::optional<Case>& drawn, const Case& own,
           std::vector<Case>* kept) {
   if (!drawn) return;
@@ -39,13 +42,23 @@ std::vector<Case> FurtherDraws(const Case& from, int64_t count,
   const DomainRow* domain = c.op->domain;
   if (domain == nullptr || domain->further == nullptr) return draws;
   const uint64_t number = NumberOf(c);
-  for (int64_t n = 0; n < count; ++n) {
+  // What only a long case shows comes first: numbers -1 and -2.
+  for (int64_t n = -1; n >= -2 && std::ssize(draws) < count; --n) {
+    Keep(domain->further(c, number, n), c, &draws);
+  }
+  for (int64_t n = 0; std::ssize(draws) < count && n < count; ++n) {
     Keep(domain->further(c, number, n), c, &draws);
   }
   if (small_weights) {
     Keep(domain->further(c, number, kSmallWeights), c, &draws);
   }
-  Keep(domain->twin(c, number), c, &draws);
+  const std::optional<Case> twin = domain->twin(c, number);
+  if (!twin) return draws;
+  // It costs little, so it meets every kind.
+  Keep(twin, c, &draws);
+  for (int64_t n = 0; n < kTwinDraws; ++n) {
+    Keep(domain->further(*twin, number, n), c, &draws);
+  }
   return draws;
 }
 

@@ -55,7 +55,7 @@ bool OfProbeOrFile(const FillTerm& term) {
 std::optional<Case> FurtherScan(const Case& from, uint64_t number, int64_t n) {
   Case c = from;
   auto& scan = c.Get<Mamba3ScanCase>();
-  if (std::any_of(scan.fill.begin(), scan.fill.end(), OfProbeOrFile)) {
+  if (n < 0 || std::any_of(scan.fill.begin(), scan.fill.end(), OfProbeOrFile)) {
     return std::nullopt;
   }
   const auto turn = static_cast<uint64_t>(n);
