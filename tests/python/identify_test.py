@@ -20,11 +20,15 @@ import program  # noqa: E402, F401
 CASE = "attention_forward sq=5 skv=33 d=8 cap=20 mask=causal align=br seed=4"
 
 
-def made(exp=np.exp):
-    """Weights divided by their sum before they meet V; lse is not there."""
+def made(exp=np.exp, guards=False):
+    """Weights divided by their sum before they meet V; lse is not there. `guards`: what lies
+    behind valid_kv counts as 0."""
     @lockstep.kernel(op="attention_forward", wants=["mask.dense"], lanes=["f32"],
                      lacks=["lse"])
     def attend(q, k, v, *, call):
+        for b in range(call.b if guards else 0):
+            k, v = k.copy(), v.copy()
+            k[b, :, call.valid_kv[b]:] = v[b, :, call.valid_kv[b]:] = 0
         z = np.float32(call.scale) * (q @ k.swapaxes(2, 3))
         if call.softcap:
             cap = np.float32(call.softcap)
@@ -50,6 +54,10 @@ class IdentifyTest(unittest.TestCase):
         self.assertIn("normalise = before: 64 differences", str(found))
         lockstep.verify(kernel, CASE, profile=found.profile).check()
         lockstep.verify(kernel, CASE, profile="auto").check()
+
+    def test_padding_is_named_where_it_will_do(self):
+        found = lockstep.identify(made(guards=True))
+        self.assertEqual(found["masked_nan_safe"].line, "masked_nan_safe = padding")
 
     def test_a_wrong_factor_is_not_learned(self):
         wrong = made(lambda x: np.exp2(x * np.float32(1.44)))

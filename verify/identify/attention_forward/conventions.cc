@@ -95,9 +95,14 @@ void AskNan(AttentionKernel* kernel) {
   const auto masked = kernel->Ask(question);
   if (!kernel->Answered("masked_nan_safe", masked)) return;
   if (AnyNan(masked->o[0])) {
+    // The last key is behind valid_kv now, so that no query sees it.
+    question.causal_to_the_end = false;
+    question.padding = 1;
+    const auto padded = kernel->Ask(question);
+    const bool guards = padded.ok() && !AnyNan(padded->o[0]);
     kernel->Say("masked_nan_safe", Word::kReported,
                 "a query had NaN from a key that it does not see",
-                "masked_nan_safe = no");
+                guards ? "masked_nan_safe = padding" : "masked_nan_safe = no");
   } else {
     kernel->Say("masked_nan_safe", Word::kSeen,
                 "NaN in a key reached no query that does not see it");

@@ -47,7 +47,8 @@ const char* AttentionBase(Lane lane) {
 
 Result<AttentionAnswer> AttentionKernel::Ask(
     const AttentionQuestion& question) {
-  const bool plain = !question.cap && !question.causal_to_the_end;
+  const bool plain =
+      !question.cap && !question.causal_to_the_end && question.padding == 0;
   return light_keys > 0 && plain
              ? AskAsItStands(WithLightKeys(question, light_keys))
              : AskAsItStands(question);

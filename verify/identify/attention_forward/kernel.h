@@ -32,6 +32,7 @@ struct AttentionQuestion {
   double scale = 1;
   std::optional<double> cap;
   bool causal_to_the_end = false;  // mask=causal align=br
+  int64_t padding = 0;             // keys behind valid_kv
   // Keys and values are in e4m3, and values have these scales.
   std::optional<ScaleSpec> v_scale{};
 };

@@ -61,6 +61,9 @@ void SetShape(const AttentionQuestion& question, Lane lane,
   }
   values->scale = Number{question.scale};
   if (question.cap) values->softcap = Number{*question.cap};
+  if (question.padding > 0) {
+    values->valid_kv = {values->kv_len - question.padding};
+  }
   if (question.causal_to_the_end) {
     values->mask.kind = MaskExpr::Kind::kCausal;
     values->align.kind = Alignment::Kind::kBottomRight;
