@@ -44,6 +44,19 @@ class PagedTest(encoding_kernels.TestCase):
         self.bugs_fail(kernel_builds.example(KERNEL), BUGS,
                        lambda name, text: self.built(KERNEL, text, name), (1, 3))
 
+    def test_slots_behind_the_last_key_hold_nan(self):
+        """Though a kernel may say that NaN in masked keys is not safe, these are no keys: it
+        reads whole pages, and gives their last slots the weight 0."""
+        text = encoding_kernels.example("numpy_paged.py")
+        for right, wrong in ((")[:keys].swap", ").swap"),
+                             ("..., :keys] != 0)", "..., :keys] != 0)\n"
+                              "        own.mask_dense = np.pad(own.mask_dense, [(0, 0)] * 3 + "
+                              "[(0, -keys % call.page_size)])")):
+            self.assertEqual(text.count(right), 1, right)
+            text = text.replace(right, wrong)
+        self.assertIn("safe = no", encoding_kernels.example("numpy_attention.py"))
+        self.check("fail", self.written("whole_pages", text), RAGGED)
+
     def test_a_kernel_that_does_not_want_pages_is_not_asked(self):
         done = self.check("skipped", self.built("attention.c"), RAGGED)
         self.assertIn("the case has pages, and example-attention does not say that it wants them",

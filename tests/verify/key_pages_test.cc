@@ -111,17 +111,6 @@ TEST(KeyPages, PoolsHoldTheKeysAndPoison) {
   }
 }
 
-TEST(KeyPages, KernelsThatComputeWithWhatTheyMaskFindNumbers) {
-  MaterialiseOptions options;
-  options.finite_slack = true;
-  const AttentionForwardData data = DataOf(kRagged, options);
-  const KeyPool pool = PoolOf(data);
-  for (int64_t slot = 0; slot < 4 * pool.v.view.shape[0]; ++slot) {
-    const float x = pool.v.const_view().Float(slot / 4, 0, slot % 4, 0);
-    EXPECT_TRUE(std::isfinite(x)) << slot;
-  }
-}
-
 TEST(KeyPages, RowsShareTheirFirstPages) {
   const AttentionForwardData data = DataOf(
       "attention_forward b=3 hq=2 sq=1 skv=12 d=3 page=4:share=2 "

@@ -95,16 +95,6 @@ TEST(Varlen, TokensHoldTheRowsAndPoison) {
   }
 }
 
-TEST(Varlen, KernelsThatComputeWithWhatTheyMaskFindNumbers) {
-  MaterialiseOptions options;
-  options.finite_slack = true;
-  const Result<TokenTensors> made = MakeTokens(DataOf(kRagged, options));
-  ASSERT_TRUE(made.ok()) << made.message();
-  for (int64_t t = 0; t < 16; ++t) {
-    EXPECT_TRUE(std::isfinite(made->k.const_view().Float(0, 1, t, 0))) << t;
-  }
-}
-
 // A host gets tokens in place of q, k and v, and only rows that exist.
 TEST(Varlen, AreHandedOverByName) {
   const auto trial = Open(kRagged);

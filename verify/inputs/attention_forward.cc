@@ -51,7 +51,7 @@ class AttentionMaterialiser {
     PoisonUnseen();
     RETURN_IF_ERROR(CheckSharedKeys(data_));
     if (attention_.layout == Layout::kVarlen) {
-      data_.varlen = {options_.alignment_shift, options_.finite_slack};
+      data_.varlen = {options_.alignment_shift};
     }
     return std::move(data_);
   }
@@ -279,8 +279,7 @@ class AttentionMaterialiser {
                                      .shared = page.shared > 0,
                                      .seed = Mix(seed_ ^ kPagesSalt),
                                      .shift = options_.alignment_shift,
-                                     .large_entries = false,
-                                     .finite_slack = options_.finite_slack});
+                                     .large_entries = false});
     if (!page.from_file()) return {};
     ASSIGN_OR_RETURN(const auto file,
                      OpenPinned(page.path, page.digest, options_));

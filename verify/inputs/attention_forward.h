@@ -32,9 +32,6 @@ struct PageSpec {
   int64_t shift = 0;    // elements that pools start behind a 64-byte boundary
   // Entries of the table behind a row's last page: large numbers, not -1.
   bool large_entries = false;
-  // Slots without a key hold numbers, not NaN, because the kernel computes with
-  // what it masks.
-  bool finite_slack = false;
 };
 
 // The lists of an index term (attention_forward/lists.h). Code that does not
@@ -49,9 +46,6 @@ struct KeyLists {
 // How a ragged batch is laid out (attention_forward/varlen.h).
 struct VarlenSpec {
   int64_t shift = 0;  // elements that tensors start behind a 64-byte boundary
-  // Tokens behind the last row hold numbers, not NaN, because the kernel
-  // computes with what it masks.
-  bool finite_slack = false;
 };
 
 // Problem and inputs of a case, with the memory behind the views. Moving keeps

@@ -362,11 +362,4 @@ void PoisonRow(const CounterGenerator& generator, uint32_t stream,
   }
 }
 
-uint32_t LargeBits(Lane lane, uint32_t bits) {
-  constexpr double kFactor = 4;
-  const uint32_t large = BitsOf(lane, kFactor * ElementValue(lane, bits));
-  return std::isfinite(ElementValue(lane, large)) ? large
-                                                  : BitsOf(lane, kFactor);
-}
-
 }  // namespace lockstep::verify

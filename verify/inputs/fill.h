@@ -68,10 +68,6 @@ void FillDense(const CounterGenerator& generator, const DenseSource& source,
 void PoisonRow(const CounterGenerator& generator, uint32_t stream,
                const MutableLaneView& view, const std::array<int64_t, 3>& row);
 
-// What a place without an element holds in place of NaN: four times a number of
-// the tensor. A kernel that adds it to its sums shows it.
-uint32_t LargeBits(Lane lane, uint32_t bits);
-
 }  // namespace lockstep::verify
 
 #endif  // LOCKSTEP_VERIFY_INPUTS_FILL_H_

@@ -29,9 +29,6 @@ struct MaterialiseOptions {
   // The kernel knows binary logarithms alone: a merge is put to it in base 2,
   // whatever its case says.
   bool binary_lse = false;
-  // The kernel may compute with what it masks: memory without a key, which it
-  // has no reason to read, holds numbers, not NaN.
-  bool finite_slack = false;
 };
 
 // Errors: a case that is not legal, or needs more than the options allow.

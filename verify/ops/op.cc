@@ -63,8 +63,6 @@ MaterialiseOptions OptionsFor(const NumericProfile* claims,
   const bool own = claims != nullptr && HandsBackForward(*claims);
   options.own = {own, own && HasLse(*claims)};
   options.binary_lse = claims != nullptr && claims->lse_base == ExpBase::kTwo;
-  options.finite_slack =
-      claims != nullptr && claims->masked_nan_safe == MaskedNan::kNo;
   return options;
 }
 

@@ -75,18 +75,6 @@ std::vector<int32_t> MakeTable(const AttentionForwardData& data, int64_t pages,
   return table;
 }
 
-// Large numbers wherever the pool holds no key.
-void FillSlack(const LaneView& from, const MutableLaneView& pool,
-               const std::vector<bool>& used) {
-  const auto& shape = pool.shape;
-  ForElements(shape, [&](const At& e) {
-    if (used[static_cast<size_t>(e[0] * shape[2] + e[2])]) return;
-    const int64_t row = (e[0] * shape[2] + e[2]) % from.shape[2];
-    const At at = {e[0] % from.shape[0], e[1], row, e[3]};
-    SetElement(pool, e, LargeBits(pool.lane, ElementBits(from, at)));
-  });
-}
-
 Result<LaneTensor> FillPool(const AttentionForwardData& data,
                             const LaneView& from, int64_t pages,
                             const std::optional<std::array<int64_t, 4>>& given,
@@ -117,7 +105,6 @@ Result<LaneTensor> FillPool(const AttentionForwardData& data,
       }
     }
   }
-  if (spec.finite_slack) FillSlack(from, pool.view, used);
   return pool;
 }
 

@@ -37,16 +37,6 @@ int64_t Longest(const std::vector<int32_t>& starts) {
   return longest;
 }
 
-// Puts large numbers behind the last row.
-void FillTail(const LaneView& from, int64_t begin,
-              const MutableLaneView& tokens) {
-  ForElements(tokens.shape, [&](const At& e) {
-    if (e[2] < begin) return;
-    const At at = {0, e[1], (e[2] - begin) % from.shape[2], e[3]};
-    SetElement(tokens, e, LargeBits(tokens.lane, ElementBits(from, at)));
-  });
-}
-
 }  // namespace
 
 VarlenRows TokenTensors::rows() const {
@@ -90,7 +80,6 @@ Result<LaneTensor> TokensOf(const LaneView& from,
       }
     }
   }
-  if (spec.finite_slack) FillTail(from, end, tokens.view);
   return tokens;
 }
 
