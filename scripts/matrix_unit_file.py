@@ -29,6 +29,9 @@ FORMAT = "lockstep matrix unit 1"
 ROWS, COLUMNS = 64, 8
 OPERAND_BYTES = {"bf16": 2, "f16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
 ACCUMULATOR_BYTES = {"f32": 4, "f16": 2}
+MOST_PRODUCTS = 1 << 16    # in one chain
+MOST_HEADER = 1 << 24      # bytes
+MOST_BYTES = 1 << 30
 FIELDS = ("instruction", "operand", "accumulator", "k", "gpu", "compute_capability",
           "tiles")
 
@@ -89,20 +92,54 @@ def write(path, header, tiles):
     return len(data)
 
 
-def read(path):
-    """A Record, or BadFile."""
-    with open(path, "rb") as file:
-        first, _, packed = file.read().partition(b"\n")
+def _header(path, first):
+    """The header, with fields of the right types, or BadFile."""
     try:
         header = json.loads(first)
-        stream = zlib.decompress(packed)
-    except (ValueError, zlib.error) as error:
+    except (ValueError, RecursionError) as error:
         raise BadFile(f"{path}: no header and zlib stream: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise BadFile(f"{path}: the first line is no header of format '{FORMAT}'")
     missing = [name for name in FIELDS if name not in header]
     if missing:
         raise BadFile(f"{path}: the header lacks '{missing[0]}'")
+    for name, known in (("operand", OPERAND_BYTES), ("accumulator", ACCUMULATOR_BYTES)):
+        if not isinstance(header[name], str) or header[name] not in known:
+            raise BadFile(f"{path}: '{name}' is none of {', '.join(known)}")
+    tiles = header["tiles"]
+    if not isinstance(tiles, list) or not all(
+            isinstance(tile, list) and len(tile) == 2 and isinstance(tile[0], str)
+            and type(tile[1]) is int and 0 < tile[1] <= MOST_PRODUCTS for tile in tiles):
+        raise BadFile(f"{path}: 'tiles' is no list of [family, K], K at most {MOST_PRODUCTS}")
+    return header
+
+
+def _stream(path, header, packed):
+    """The uncompressed stream, or BadFile: no more is unpacked than the tiles take."""
+    size = ROWS * COLUMNS * 2 * ACCUMULATOR_BYTES[header["accumulator"]] * len(header["tiles"])
+    size += (ROWS + COLUMNS) * OPERAND_BYTES[header["operand"]] * sum(
+        length for _, length in header["tiles"])
+    if size > MOST_BYTES:
+        raise BadFile(f"{path}: its tiles take {size} bytes; at most {MOST_BYTES} are read")
+    unpack = zlib.decompressobj()
+    try:
+        stream = unpack.decompress(packed, size + 1)
+    except zlib.error as error:
+        raise BadFile(f"{path}: no header and zlib stream: {error}") from error
+    if len(stream) == size and not unpack.eof:
+        unpack.decompress(unpack.unconsumed_tail, 1)  # the checksum behind the last byte
+    if len(stream) > size or not unpack.eof:
+        raise BadFile(f"{path}: the zlib stream does not have the {size} bytes of its tiles")
+    return stream
+
+
+def read(path):
+    """A Record, or BadFile."""
+    with open(path, "rb") as file:
+        first = file.readline(MOST_HEADER)
+        packed = file.read()
+    header = _header(path, first)
+    stream = _stream(path, header, packed)
     if header.get("sha256") != digest(header, stream):
         raise BadFile(f"{path}: sha256 does not fit header and contents")
     operand = OPERAND_BYTES[header["operand"]]

@@ -14,7 +14,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
+import zlib
 
 import matrix_unit
 import recorded
@@ -196,14 +198,36 @@ class Files(unittest.TestCase):
         first, _, packed = good.partition(b"\n")
         header = json.loads(first)
         changed = json.dumps({**header, "k": 16}).encode() + b"\n" + packed
+
+        def with_header(**fields):
+            return json.dumps({**header, **fields}).encode() + b"\n" + packed
+
         unnamed = json.dumps({k: v for k, v in header.items() if k != "k"}).encode()
         for data, sentence in ((good[:-20], "zlib"), (changed, "sha256"),
                                (b"{}\n" + packed, "no header of format"),
                                (unnamed + b"\n" + packed, "lacks 'k'"),
-                               (b"", "no header")):
+                               (b"", "no header"),
+                               (b"[" * 200000 + b"\n" + packed, "no header and zlib"),
+                               (good[:-1], "does not have the"),
+                               (with_header(tiles=[["x", 1 << 40]]), "K at most"),
+                               (with_header(tiles=[["x", 1 << 16]] * 1000), "are read"),
+                               (with_header(tiles=5), "no list"),
+                               (with_header(operand=["bf16"]), "'operand' is none of")):
             path.write_bytes(data)
             with self.assertRaisesRegex(BadFile, sentence):
                 matrix_unit_file.read(path)
+
+    def test_a_bomb_is_not_unpacked(self):
+        each = next(i for _, i in recorder.INSTRUCTIONS if i.name == "Bf16MmaK8")
+        path = self.recording(matrix_unit.UNITS["hopper", "bf16", "f32", "mma"], each)
+        first = path.read_bytes().partition(b"\n")[0]
+        bomb = zlib.compress(bytes(1 << 28), 9)
+        path.write_bytes(first + b"\n" + bomb)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        with self.assertRaisesRegex(BadFile, "does not have the"):
+            matrix_unit_file.read(path)
+        self.assertLess(tracemalloc.get_traced_memory()[1], 1 << 26)
 
     def test_every_instruction_has_a_model(self):
         for _, each in recorder.INSTRUCTIONS:
