@@ -54,6 +54,10 @@ std::optional<FailingCase> JudgeFailing(const FailingCaseArguments& a,
     return std::nullopt;
   }
   if (judged->outcome.Found()) return std::move(judged.value());
+  if (*judged->target.stop) {
+    *code = verify::cli::Fail("interrupted", verify::kExitInterrupted);
+    return std::nullopt;
+  }
   if (judged->outcome.verdict == verify::Verdict::kError) {
     *code = verify::cli::Fail(judged->outcome.message);
     return std::nullopt;

@@ -196,6 +196,26 @@ def refuse_others(call, features, outputs):
         raise Unsupported(f"the kernel's features= has no {feature!r}")
 
 
+# What the arrays themselves show.
+_SHOWN = {"groups", "value_dim"}
+
+
+def refuse_untold(call, name, features, arguments):
+    """Raises Unsupported where a kernel without a parameter `call` would have to know what
+    only `call` says. It computes one thing: plain attention, or what its features= name."""
+    fixed = set(features or ()) - _SHOWN
+    if call.op in ("attention_forward", "attention_backward"):
+        has = (features_of(call) | ({"dlse"} & set(call.inputs))) - _SHOWN
+    else:  # tensors that are no arguments, tiles of a plan, the base of a merge's lse
+        has = set(call.inputs) - set(arguments) | {"bq", "bk"} & set(call.scalars)
+        has |= {"base"} if str(call.scalars.get("base")) == "2" else set()
+    told = (", ".join(sorted(words)) for words in (has - fixed, fixed - has))
+    untold = " and ".join(word + text for word, text in zip(("", "no "), told) if text)
+    if untold:
+        raise Unsupported(f"{name} has no parameter `call`, so it is not told that the case has "
+                          f"{untold}; want def {name}({', '.join(arguments)}, *, call)")
+
+
 def _listed(lists, rows, keys):
     """Whether the lists [sq, K] of `rows` hold `keys`: integer arrays that broadcast."""
     rows, keys = np.broadcast_arrays(rows, keys)

@@ -3,7 +3,8 @@ import dataclasses
 import html
 import re
 
-from lockstep import judge, slips
+from lockstep import judge, program, slips
+from lockstep.kernels import words_of
 from lockstep.report import PASSED, UNPROVED, Report
 
 
@@ -165,15 +166,15 @@ def invariance(kernel, cases=None, *, claims="all", profile=None, isolate=None, 
     The report passes if the kernel breaks none of its claims, and pairs were compared for
     each. The rest is as in verify. Raises UsageError if nothing could be judged.
     """
-    words = []
+    files, lines, op = [], [], None
     if cases is not None:
         slips.check_cases(kernel, cases)
-        words += judge.case_words(cases)
-    given = {"--claims": claims if isinstance(claims, str) else ",".join(claims),
-             "--budget": budget, "--seed": seed, "--threads": threads,
-             "--call-timeout": call_timeout, "--junit": junit, "--receipt": receipt}
-    for name, value in given.items():
-        words += [name, str(value)] if value is not None else []
-    op = judge.op_of(cases) if cases is not None else None
-    report = judge.judge("invariance", kernel, profile, isolate, [*words, *options], facts, op)
+        files, lines = judge.case_words(cases)
+        op = judge.op_of(cases)
+    words = program.options({
+        "--claims": ",".join(words_of("claims", claims, ",")),
+        "--budget": budget, "--seed": seed, "--threads": threads,
+        "--call-timeout": call_timeout, "--junit": junit, "--receipt": receipt}, options)
+    report = judge.judge("invariance", kernel, profile, isolate, [*files, *words], lines,
+                         facts, op)
     return InvarianceReport(report.exit, report.events, report.text, report.isolation)

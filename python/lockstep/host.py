@@ -11,7 +11,7 @@ import traceback
 
 import numpy as np
 
-from lockstep.call import Call, refuse_others
+from lockstep.call import Call, refuse_others, refuse_untold
 from lockstep.errors import LockstepError, Unsupported, Wrong
 from lockstep.frameworks import LANES, dtype_of, name_of, to_numpy
 from lockstep.kernels import Signature, facts_of, load
@@ -88,7 +88,8 @@ class Runner:
                 "lacks": list(self.facts.lacks),
                 "lanes": list(self.facts.lanes or LANES),
                 "features": [*(self.facts.features or ()), *self.facts.lanes],
-                **({"splits": list(self.facts.splits)} if self.facts.splits else {})}
+                **({"splits": list(self.facts.splits)} if self.facts.splits else {}),
+                **({"alignment": self.facts.alignment} if self.facts.alignment else {})}
 
     def run(self, message, inputs, outputs):
         """Calls the kernel; `outputs`: {name: array to be written}, or None where
@@ -108,6 +109,9 @@ class Runner:
         place = self.place
         call = Call(message, place.take(inputs), shapes)
         words = {"call": call} if self.signature.call else {}
+        if not words:
+            refuse_untold(Call(message, inputs, shapes), self.hello()["name"],
+                          self.facts.features, ARGUMENTS[call.op])
         in_place = self.signature.out and outputs is not None
         if in_place:
             words["out"] = place.room(outputs)

@@ -1,7 +1,7 @@
 """identify: a kernel is asked for its arithmetic, and a profile comes back."""
 import dataclasses
 
-from lockstep import judge
+from lockstep import judge, program
 from lockstep.errors import LockstepError
 
 
@@ -78,10 +78,8 @@ def identify(kernel, *, op=None, lane=None, isolate=None, call_timeout=None, **f
     not adopted (docs/identify.md). The rest is as in verify. Raises UsageError if the
     kernel cannot be asked, and LockstepError if it gives no answer.
     """
-    words = []
-    for name, value in {"--op": op, "--lane": lane, "--call-timeout": call_timeout}.items():
-        words += [name, str(value)] if value is not None else []
-    report = judge.judge("identify", kernel, None, isolate, words, facts, op)
+    words = program.options({"--op": op, "--lane": lane, "--call-timeout": call_timeout})
+    report = judge.judge("identify", kernel, None, isolate, words, [], facts, op)
     for event in report.events:
         if event["kind"] == "identified":
             return Identified(event)

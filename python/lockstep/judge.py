@@ -30,14 +30,12 @@ def verify(kernel, cases, *, profile=None, isolate=None, budget=None, shard=None
     Raises UsageError if nothing could be judged.
     """
     slips.check_cases(kernel, cases)
-    words = case_words(cases)
-    given = {"--budget": budget, "--shard": shard, "--seed": seed, "--threads": threads,
-             "--draws": draws, "--call-timeout": call_timeout, "--junit": junit,
-             "--receipt": receipt}
-    for name, value in given.items():
-        words += [name, str(value)] if value is not None else []
-    return judge("verify", kernel, profile, isolate, [*words, *options], facts,
-                  op_of(cases))
+    files, lines = case_words(cases)
+    words = program.options({
+        "--budget": budget, "--shard": shard, "--seed": seed, "--threads": threads,
+        "--draws": draws, "--call-timeout": call_timeout, "--junit": junit,
+        "--receipt": receipt}, options)
+    return judge("verify", kernel, profile, isolate, [*files, *words], lines, facts, op_of(cases))
 
 
 def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None,
@@ -52,14 +50,11 @@ def fuzz(kernel, op=None, *, budget="10s", profile=None, seed=None, isolate=None
     where     a condition that every drawn case meets: "mask=causal d=64|128 hkv=hq"
     out       a folder for a record of every case, for campaigns
     """
-    words = [op] if op else []
-    given = {"--budget": budget, "--seed": seed, "--findings": findings,
-             "--shrink": shrink, "--shard": shard, "--corpus": corpus, "--out": out,
-             "--where": where,
-             "--call-timeout": call_timeout}
-    for name, value in given.items():
-        words += [name, str(value)] if value is not None else []
-    return judge("fuzz", kernel, profile, isolate, [*words, *options], facts, op)
+    words = program.options({
+        "--budget": budget, "--seed": seed, "--findings": findings, "--shrink": shrink,
+        "--shard": shard, "--corpus": corpus, "--out": out, "--where": where,
+        "--call-timeout": call_timeout}, options)
+    return judge("fuzz", kernel, profile, isolate, words, [str(op)] if op else [], facts, op)
 
 
 def listed(cases):
@@ -72,21 +67,30 @@ def is_line(text):
 
 
 def case_words(cases):
-    words = []
+    """The case files as options, and the case lines."""
+    files, lines = [], []
     for case in listed(cases):
-        text = os.fspath(case) if isinstance(case, os.PathLike) else str(case)
+        text = text_of(case, "a case")
         if is_line(text):
-            words.append(text)
-        elif os.path.exists(text):
-            words += ["--cases", text]
-        elif "=" in text:
-            words.append(text)  # the program knows what is wrong with it
+            lines.append(text)
+        elif "\0" not in text and os.path.exists(text):
+            files.append("--cases=" + text)
+        elif "=" in text and not text.startswith("-"):
+            lines.append(text)  # the program knows what is wrong with it
         else:
             raise UsageError(f"{text!r} is neither a case line (\"OP key=value ...\", OP "
                              f"one of {', '.join(OPS)}) nor a file")
-    if not words:
+    if not files and not lines:
         raise UsageError("there are no cases")
-    return words
+    return files, lines
+
+
+def text_of(value, what):
+    """The text of a path, or of what prints as one."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if not isinstance(text, str):
+        raise UsageError(f"{what} is text, not {value!r}")
+    return text
 
 
 def op_of(cases):
@@ -107,11 +111,15 @@ def _resolved(kernel, facts, op):
 def _profile_word(profile):
     """What the program's --profile takes: of a text its fields on one line, so that
     replay lines need no file."""
-    word = os.fspath(profile)
+    word = text_of(profile, "a profile")
     if "\n" not in word:
         return word
     fields = (line.partition("#")[0].strip() for line in word.splitlines())
     return "; ".join(field.replace(";", ",") for field in fields if field)
+
+
+def _profile_words(profile):
+    return ["--profile=" + _profile_word(profile)] if profile else []
 
 
 def candidate_words(kernel, profile, isolate, facts, op, profiled=True):
@@ -121,8 +129,7 @@ def candidate_words(kernel, profile, isolate, facts, op, profiled=True):
         if facts:
             raise UsageError(f"{', '.join(facts)}: said of a function, and {kernel!r} is a "
                              "candidate's spec")
-        chosen = ["--profile", _profile_word(profile)] if profile else []
-        return ["--candidate", kernel, *chosen], None, True
+        return ["--candidate=" + kernel, *_profile_words(profile)], None, True
     if not callable(kernel):
         raise UsageError(f"want a function or a candidate's spec, not {kernel!r}")
     own, known = _resolved(kernel, facts, op)
@@ -131,7 +138,6 @@ def candidate_words(kernel, profile, isolate, facts, op, profiled=True):
             raise UsageError("a kernel needs a numeric profile: profile=\"cpu-f32\" here, or in "
                              "@lockstep.kernel(profile=...) (docs/which-profile.md)")
         profile = "from-candidate"
-    chosen = ["--profile", _profile_word(profile)] if profile else []
     try:
         target = target_of(kernel)
     except UsageError:
@@ -139,21 +145,22 @@ def candidate_words(kernel, profile, isolate, facts, op, profiled=True):
             raise
         target, isolate = "FILE.py:FUNCTION", False  # a closure: nobody else can call it
     spec = "py:" + ",".join(map(quoted, [target, *known.words(own)]))
-    return ["--candidate", spec, *chosen], known, isolate is not False
+    return ["--candidate=" + spec, *_profile_words(profile)], known, isolate is not False
 
 
 _HERE = ("note      judged in this process, since no other can import the kernel: a crash or a "
          "hang would be this process's; in a file it gets one of its own\n")
 
 
-def judge(verb, kernel, profile, isolate, words, facts, op):
-    """Runs a verb of the program on a kernel; returns a Report."""
+def judge(verb, kernel, profile, isolate, words, texts, facts, op):
+    """Runs a verb of the program on a kernel; returns a Report. `words`: options with
+    their values; `texts`: case lines, or an op, which are no options whatever they are."""
     stop_if_loading()
     candidate, known, apart = candidate_words(kernel, profile, isolate, facts, op,
                                               verb not in ("invariance", "identify"))
     if verb == "identify":
-        candidate = candidate[:2]  # a profile is what it finds out
-    words = [*words, *candidate]
+        candidate = candidate[:1]  # a profile is what it finds out
+    words = [*words, *candidate, "--json=-", *(["--", *texts] if texts else [])]
     if apart:
         return _run(verb, words, "process")
     from lockstep.in_process import Server
@@ -167,7 +174,7 @@ def judge(verb, kernel, profile, isolate, words, facts, op):
 def _run(verb, words, isolation, server=None):
     """Runs the program; `server` answers in this thread meanwhile."""
     import subprocess
-    judge = program.start([verb, *words, "--json", "-"],
+    judge = program.start([verb, *words],
                           server.environment if server else {},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     taken = {}

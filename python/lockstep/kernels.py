@@ -17,7 +17,7 @@ import traceback
 
 from lockstep import slips
 from lockstep.errors import UsageError
-from lockstep.frameworks import check_framework
+from lockstep.frameworks import LANES, check_framework
 from lockstep.places import check_device
 
 # Set where a kernel's file is imported by its host: scripts that define a kernel
@@ -56,6 +56,7 @@ class Facts:
     lanes: tuple = ()
     features: tuple | None = None  # None: not said
     splits: tuple = ()
+    alignment: int = 0  # bytes; 0: that of an element
     name: str = ""
     version: str = ""
 
@@ -72,8 +73,12 @@ class Facts:
                                  + "; it has " + ", ".join(known))
             if key == "splits":
                 value = _counts(value)
+            elif key == "alignment":
+                value = _power(value)
             elif key in _LISTS:
-                value = _words(value)
+                value = words_of(key, value)
+            elif not isinstance(value, str):
+                raise UsageError(f"{key} is text, not {value!r}")
             given[key] = value
         facts = dataclasses.replace(self, **given)
         for op in facts.op:
@@ -89,6 +94,9 @@ class Facts:
             if want in slips.WANTS:
                 raise UsageError(f"no kernel wants {want!r}; "
                                  + slips.answer(want, [want], slips.WANTS))
+        for lane in self.lanes:
+            if lane not in LANES:
+                raise UsageError(f"lane {lane!r} is unknown; known: " + ", ".join(LANES))
         for feature in self.features or ():
             if feature not in FEATURES:
                 raise UsageError(f"feature {feature!r} is unknown; "
@@ -97,24 +105,38 @@ class Facts:
 
     def words(self, default):
         """The NAME=VALUE words that make these facts of `default`."""
-        return [f"{f.name}=" + ("+".join(map(str, value or ())) if f.name in _LISTS else value)
+        return [f"{f.name}=" + ("+".join(map(str, value or ())) if f.name in _LISTS else str(value))
                 for f in dataclasses.fields(self)
                 if (value := getattr(self, f.name)) != getattr(default, f.name)]
 
 
-def _words(value):
-    return tuple(filter(None, value.split("+"))) if isinstance(value, str) else tuple(value)
+def words_of(key, value, between="+"):
+    """A tuple of words, of a list or of a text. Raises UsageError for anything else."""
+    if isinstance(value, str):
+        return tuple(filter(None, value.split(between)))
+    words = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (None,)
+    if not all(isinstance(word, str) for word in words):
+        raise UsageError(f"{key}: want a list of words, not {value!r}")
+    return words
 
 
 def _counts(values):
     try:
-        counts = tuple(int(value) for value in _words(values))
+        words = values.split("+") if isinstance(values, str) else values
+        counts = tuple(int(value) for value in words)
     except (TypeError, ValueError):
         counts = (0,)
     if not all(1 <= count <= 4096 for count in counts):
         raise UsageError("splits of a kernel are numbers in 1 ... 4096, such as [1, 2, 8]; "
                          f"not {values!r}")
     return counts
+
+
+def _power(value):
+    if str(value) not in {str(1 << n) for n in range(13)}:
+        raise UsageError("alignment: want bytes, a power of two up to 4096, such as 64; "
+                         f"not {value!r}")
+    return int(value)
 
 
 def kernel(function=None, **facts):
@@ -135,6 +157,8 @@ def kernel(function=None, **facts):
     lanes      "f32", "bf16", "f16": cases in others are skipped; absent: all
     splits     numbers of splits that it can be told to compute by, such as [1, 2, 8]:
                call.splits is one of them, or None
+    alignment  bytes, a power of two up to 4096: every tensor begins on a multiple. For
+               libraries whose sums depend on addresses, such as torch's in f32
     """
     try:
         known = Facts().changed(**facts)

@@ -1,10 +1,11 @@
 """The program `lockstep`, which judges: where it is, and how it is started."""
+import errno
 import os
 import shutil
 import subprocess
 import sys
 
-from lockstep.errors import LockstepError
+from lockstep.errors import LockstepError, UsageError
 
 
 def path():
@@ -19,6 +20,14 @@ def path():
         raise LockstepError("the program lockstep was not found: install the package "
                             "with pip, or name it in LOCKSTEP_PROGRAM")
     return found
+
+
+def options(given, more=()):
+    """{"--seed": 7} as words, without what is None, and `more` behind them. Each option
+    is one word with its value, which is never an option itself."""
+    if not isinstance(more, (list, tuple)) or not all(isinstance(word, str) for word in more):
+        raise UsageError(f"options: want a list of words, such as [\"--no-probes\"]; not {more!r}")
+    return [f"{name}={value}" for name, value in given.items() if value is not None] + [*more]
 
 
 def environment():
@@ -43,11 +52,22 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 def start_tied(words, **pipes):
     """The same as start; a kill of the calling process kills it, too."""
-    return subprocess.Popen([sys.executable, "-ISc", _TIED, str(os.getpid()), path(), *words],
-                            env=environment(), stdin=subprocess.DEVNULL, **pipes)
+    return _popen([sys.executable, "-ISc", _TIED, str(os.getpid()), path(), *words],
+                  environment(), pipes)
 
 
 def start(words, more=None, **pipes):
     """A subprocess.Popen of the program, `more` in its environment."""
-    return subprocess.Popen([path(), *words], env={**environment(), **(more or {})},
-                            stdin=subprocess.DEVNULL, **pipes)
+    return _popen([path(), *words], {**environment(), **(more or {})}, pipes)
+
+
+def _popen(words, variables, pipes):
+    try:
+        return subprocess.Popen(words, env=variables, stdin=subprocess.DEVNULL, **pipes)
+    except ValueError as error:  # NUL, half of a surrogate pair
+        raise UsageError(f"no program can be given that: {error}") from None
+    except OSError as error:
+        if error.errno == errno.E2BIG:
+            raise UsageError("that is longer than a program's arguments may be; want a "
+                             "case file, or a profile in a file") from None
+        raise LockstepError(f"{words[0]} cannot be started: {error.strerror}") from None

@@ -16,6 +16,7 @@ import pytest
 
 import lockstep
 from lockstep import judge
+from lockstep.kernels import words_of
 from lockstep.report import UNPROVED, Report
 
 
@@ -37,7 +38,7 @@ def parametrize(*cases, profile=None, isolate=None, claims=(), **facts):
     def mark(kernel):
         kernel.__lockstep_cases__ = _Asked(
             cases, {"profile": profile, "isolate": isolate, **facts},
-            claims.split(",") if isinstance(claims, str) else tuple(claims))
+            words_of("claims", claims, ","))
         return kernel
 
     return mark

@@ -49,17 +49,12 @@ def campaign(kernel, op=None, *, cases, out, shards=None, seed=0, profile=None, 
         raise UsageError(f"cases {cases!r}: want how many, such as 1_000_000")
     count = shards or max(1, min(cases, 4 * int(ray.cluster_resources().get("CPU", 1)) // cpus))
     candidate, _, _ = candidate_words(kernel, profile, True, facts, op)
-    words = [*([op] if op else []), "--budget", f"{cases}cases", "--seed", str(seed),
-             *candidate, *options]
-    _open(out, words, count)
-    words += _given("--call-timeout", call_timeout)
-    _run_shards(ray, words, count, out, retries, cpus)
-    named = candidate[:2] + _given("--shrink", shrink) + _given("--call-timeout", call_timeout)
-    return _merge(out, count, named)
-
-
-def _given(name, value):
-    return [name, str(value)] if value is not None else []
+    words = [*program.options({"--budget": f"{cases}cases", "--seed": seed}, options), *candidate]
+    drawn = ["--", op] if op else []
+    _open(out, [*words, *drawn], count)
+    waits = program.options({"--call-timeout": call_timeout})
+    _run_shards(ray, [*words, *waits, *drawn], count, out, retries, cpus)
+    return _merge(out, count, [*candidate[:1], *program.options({"--shrink": shrink}), *waits])
 
 
 def _connected():
@@ -136,7 +131,7 @@ def _shard(words, index, count, folder):
     os.chdir(folder)
     with tempfile.TemporaryDirectory(prefix="lockstep-shard-") as out:
         started = program.start_tied(
-            ["fuzz", *words, "--shard", f"{index}/{count}", "--out", out, "--shrink", "0"],
+            ["fuzz", f"--shard={index}/{count}", "--out=" + out, "--shrink=0", *words],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         text = started.communicate()[0].decode(errors="replace")
         if started.returncode == USAGE:
@@ -152,7 +147,7 @@ def _merge(out, count, named):
     merged = os.path.join(out, "merged.ndjson")
     parts = [_path(out, n, count) for n in range(count)]
     done = subprocess.run(
-        [program.path(), "campaign", "merge", *parts, "--out", merged, *named],
+        [program.path(), "campaign", "merge", "--out=" + merged, *named, "--", *parts],
         env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
         check=False)
     if done.returncode == USAGE:

@@ -202,7 +202,8 @@ Result<Run> OpenRun(JobGroup* group, const SessionOptions& options,
 
 int RunSession(std::vector<JobGroup> groups, const SessionOptions& options) {
   const auto refuse = [&](const Status& status) {
-    return Refuse(options, status.message());
+    return Refuse(options, status.message(),
+                  *WatchInterrupt() ? kExitInterrupted : kExitUsage);
   };
   const Result<RunOptions> resolved = ResolveOptions(options);
   if (!resolved.ok()) return refuse(resolved.status());

@@ -81,6 +81,15 @@ class ShiftedTrials {
   std::unique_ptr<Trial> trial_;
 };
 
+// What the author of a right kernel may say, whose library adds in another
+// order at another address.
+std::string WayOn(const Candidate& candidate, const Variation& how) {
+  const bool places = how.check == "alignment" || how.check == "addresses";
+  if (!places || !candidate.traits().apart) return "";
+  return "; if its sums may depend on addresses, say `repeat = no` in the "
+         "profile, or the `alignment` that the kernel needs";
+}
+
 // False where the kernel gives other bits without a variation, too.
 bool CompareVariation(const InvarianceRequest& request, const Variation& how,
                       const std::string& spec, const OutputSet& outputs,
@@ -107,7 +116,8 @@ bool CompareVariation(const InvarianceRequest& request, const Variation& how,
         {Tier::kInvariance, how.check,
          "other bits than the first run, as " + spec + ": " +
              DescribeComparison(OutputNamed(trial, difference->tensor),
-                                *difference),
+                                *difference) +
+             WayOn(*request.candidate, how),
          spec, difference});
   }
   return true;

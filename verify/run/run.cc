@@ -316,7 +316,9 @@ Totals Run::Judge(RunObserver* observer) {
     }
     at_work.Finish();
   });
-  totals.interrupted = all.interrupted();
+  // A case in which the interrupt came was not judged to its end.
+  const std::atomic<bool>* const stop = options_.judge.stop;
+  totals.interrupted = all.interrupted() || (stop != nullptr && *stop);
   totals.not_run = cases() - totals.cases;
   totals.seconds = all.Seconds();
   return totals;

@@ -81,6 +81,9 @@ class WireCandidate final : public Candidate, public Planner {
     const PoisonOf* poison = nullptr;
   };
 
+  RunOutcome RunCalls(const CaseRequest& request, const Trial& trial,
+                      const Variation& how, const OutputSet& outputs,
+                      Execution* execution);
   std::string WhyNot(const std::string& op, const char* lane) const;
   // A call that Begin() has asked for, with what it points to.
   struct Begun {
@@ -186,6 +189,26 @@ void WireCandidate::Begin(const CaseRequest& request, const Trial& trial,
 RunOutcome WireCandidate::Run(const CaseRequest& request, const Trial& trial,
                               const Variation& how, const OutputSet& outputs,
                               Execution* execution) {
+  const std::vector<std::string> before = host_.hello().lacks;
+  RunOutcome outcome = RunCalls(request, trial, how, outputs, execution);
+  if (outcome.check != "outputs" || request.claims == nullptr) return outcome;
+  // It answered without outputs that its profile does not have either.
+  for (const OutputSpec& output : trial.outputs()) {
+    if (!HasOutput(*request.claims, output.name)) host_.AddLacks(output.name);
+  }
+  const std::vector<std::string>& lacks = host_.hello().lacks;
+  const bool unclaimed =
+      std::all_of(lacks.begin(), lacks.end(), [&](const std::string& output) {
+        return !HasOutput(*request.claims, output);
+      });
+  if (lacks == before || !unclaimed) return outcome;
+  return RunCalls(request, trial, how, outputs, execution);
+}
+
+RunOutcome WireCandidate::RunCalls(const CaseRequest& request,
+                                   const Trial& trial, const Variation& how,
+                                   const OutputSet& outputs,
+                                   Execution* execution) {
   if (const std::unique_ptr<Begun> begun = std::move(begun_)) {
     return Take({&request, &trial, &how, &begun->poison}, begun->wanted,
                 execution);

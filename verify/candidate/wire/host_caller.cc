@@ -77,6 +77,12 @@ Status HostCaller::Start() {
   return {};
 }
 
+void HostCaller::AddLacks(const std::string& output) {
+  if (host_ == nullptr) return;
+  host_->AddLacks({output});
+  hello_ = host_->hello();
+}
+
 RunOutcome HostCaller::Broken(const std::string& check,
                               const std::string& message) {
   host_->Kill();

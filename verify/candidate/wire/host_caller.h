@@ -67,6 +67,8 @@ class HostCaller {
   Status Start();
   // Of the last host; nothing before Start().
   const HostHello& hello() const { return hello_; }
+  // The kernel does not have that output.
+  void AddLacks(const std::string& output);
   // "pages" or "zones", as the host has said.
   const std::string& guards() const { return guards_; }
 

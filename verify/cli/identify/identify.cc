@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "verify/cli/cli.h"
+#include "verify/cli/watch.h"
 #include "verify/report/identify/json.h"
 
 namespace lockstep::verify::cli {
@@ -66,6 +67,11 @@ IdentifyRequest RequestOf(const IdentifyArguments& a,
 }
 
 Result<Identified> Ask(const IdentifyArguments& a, Candidate& candidate) {
+  // A call may last: it is not waited for.
+  const Watch watch(WatchInterrupt(), std::nullopt,
+                    {.tick = [] {},
+                     .on_interrupt = [] { EndProcess(kExitInterrupted); },
+                     .on_budget = [] {}});
   if (a.lane.empty()) {
     return IdentifyInItsLane(a.op, WatchInterrupt(), candidate);
   }
@@ -117,6 +123,7 @@ int AskKernel(const IdentifyArguments& a) {
       MayAsk(RequestOf(a, *candidate.value()), *candidate.value());
   if (!may.ok()) return Fail(may.message());
   const Result<Identified> found = Ask(a, *candidate.value());
+  if (*WatchInterrupt()) return Fail("interrupted", kExitInterrupted);
   if (!found.ok()) return Fail(found.message(), kExitCandidate);
   return Deliver(a, found.value());
 }
