@@ -17,12 +17,15 @@ struct Saying {
   bool convention = false;
   // What of a case it leaves unjudged; null: nothing.
   const char* open = nullptr;
-  // A second field, said alike: two outputs that one place serves.
+  // A second field without which the first is half of what a kernel does, and
+  // its value; null: the first one's.
   const char* also = nullptr;
+  const char* also_value = nullptr;
 
+  const char* Also() const { return also_value ? also_value : value; }
   std::string Text() const {
     std::string text = std::string(field) + " = " + value;
-    if (also != nullptr) text += std::string(", ") + also + " = " + value;
+    if (also != nullptr) text += std::string(", ") + also + " = " + Also();
     return text;
   }
 };
@@ -54,7 +57,14 @@ constexpr Saying kAttention[] = {
     {"exp_rel", "0x1p-13"},
     {"cap_div", "folded"},
     {"cap_div", "reciprocal"},
+    {"sink", "bf16"},
+    {"sink", "f16"},
     {"scale_at", "q_f32"},
+    {"operand_qk", "bf16", false, nullptr, "operand_v"},
+    {"score", "bf16"},
+    {"score", "bf16", false, nullptr, "score_round", "each"},
+    {"score", "f16"},
+    {"score", "f16", false, nullptr, "score_round", "each"},
     {"scale_at", "q_lane"},
     {"l_from", "rounded"},
     {"out_round", "faithful"},
@@ -102,7 +112,9 @@ std::string Said(std::string text, std::string_view field, const char* value) {
   const std::string key = std::string(field) + " = ";
   size_t at = text.starts_with(key) ? 0 : text.find("\n" + key);
   if (at == std::string::npos) {
-    return field.starts_with("grad.") ? text + key + value + "\n" : "";
+    // Nothing was said of gradients, or the first word of a later field.
+    const bool later = field == "sink" || field == "score_round";
+    return later || field.starts_with("grad.") ? text + key + value + "\n" : "";
   }
   at += (at > 0 ? 1 : 0) + key.size();
   return text.replace(at, text.find('\n', at) - at, value);
@@ -113,7 +125,7 @@ std::string Said(std::string text, std::string_view field, const char* value) {
 std::optional<NumericProfile> With(const NumericProfile& profile,
                                    const Saying& saying) {
   std::string text = Said(ProfileText(profile), saying.field, saying.value);
-  if (saying.also != nullptr) text = Said(text, saying.also, saying.value);
+  if (saying.also != nullptr) text = Said(text, saying.also, saying.Also());
   if (text.empty()) return std::nullopt;
   const Result<NumericProfile> other = ParseProfile(text, profile.name);
   if (!other.ok() || other.value() == profile) return std::nullopt;
@@ -177,6 +189,17 @@ std::string Lacking(const Candidate& candidate) {
 std::vector<Saying> SayingsFor(const CaseResult& failed) {
   if (failed.claims->scan) return {std::begin(kScan), std::end(kScan)};
   std::vector<Saying> all(std::begin(kAttention), std::end(kAttention));
+  // Scores and sinks of another type than the tensors' are bugs; only an fp8
+  // tensor is widened to bf16 and no further.
+  const std::string lane = LaneName(failed.claims->lane.value_or(Lane::kF32));
+  std::erase_if(all, [&](const Saying& saying) {
+    const std::string_view field = saying.field;
+    const bool beside = failed.line.find("sink") == std::string::npos;
+    if (field == "sink" && beside) return true;
+    if (field == "score" || field == "sink") return saying.value != lane;
+    return field == "operand_qk" && saying.also != nullptr &&
+           failed.line.find(" kvlane=") == std::string::npos;
+  });
   const bool gradients =
       std::any_of(failed.outputs.begin(), failed.outputs.end(),
                   [](const OutputSpec& spec) { return spec.name == "dq"; });

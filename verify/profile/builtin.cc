@@ -171,6 +171,48 @@ NumericProfile ChipTf32(const char* name, int k, int guard_bits) {
   return p;
 }
 
+// A whole softmax of a framework in f32, then its product with V. There is no
+// lse, and nothing is said of gradients.
+NumericProfile Unfused(const char* name, Lane lane) {
+  NumericProfile p = CpuF32();
+  p.name = name;
+  p.lane = lane;
+  p.normalise = Normalise::kBefore;
+  p.max = {MaxPolicy::Kind::kTwoPass, 0};
+  p.splits = 1;
+  p.ftz = lane == Lane::kBf16;  // products of bf16 on a CPU
+  p.lse = LseLane::kNone;
+  p.nan = NanPolicy::kUnspecified;
+  p.masked_nan_safe = MaskedNan::kNo;
+  p.grad.reset();
+  return p;
+}
+
+// The eager attention of model libraries: tensors of the lane between all
+// operations.
+NumericProfile Eager(const char* name, Lane lane) {
+  NumericProfile p = Unfused(name, lane);
+  p.description =
+      std::string(LaneName(lane)) +
+      " tensors, one operation of a framework after the other: each step of a "
+      "score, and the weights, are rounded to the lane; softmax in f32";
+  p.score = p.sink = p.p = NumberTypeOf(lane);
+  p.score_round = ScoreRound::kEach;
+  p.mask = MaskApplication::kAddFinite;
+  p.empty_row = EmptyRow::kMeanVisited;
+  return p;
+}
+
+// torch's SDPBackend.MATH, which widens q, k and v.
+NumericProfile TorchMathBf16() {
+  NumericProfile p = Unfused("torch-math-bf16", Lane::kBf16);
+  p.description =
+      "bf16 tensors, the math path of torch's scaled_dot_product_attention: "
+      "f32 throughout, the scale's root in q and in k";
+  p.scale_at = ScaleAt::kRoots;
+  return p;
+}
+
 // A scan in f32: chunks of any length, any order of sums.
 NumericProfile ScanF32() {
   NumericProfile p;
@@ -297,7 +339,7 @@ NumericProfile StepBf16Read() {
 }  // namespace
 
 std::span<const NumericProfile> BuiltinProfiles() {
-  static const std::array<NumericProfile, 28> kProfiles = {
+  static const std::array<NumericProfile, 31> kProfiles = {
       Exact("exact-f32", Lane::kF32),
       Exact("exact-bf16", Lane::kBf16),
       CpuF32(),
@@ -325,7 +367,10 @@ std::span<const NumericProfile> BuiltinProfiles() {
       ScanInF16(SisoBf16("siso-bf16-a32", NumberType::kF32), "siso-f16-a32"),
       ScanInF16(MimoBf16(), "mimo-f16"),
       Fp8("fa3-fp8", "FlashAttention-3 between fp8 tensors", 256),
-      Fp8("cudnn-fp8", "cuDNN's attention between fp8 tensors", 1)};
+      Fp8("cudnn-fp8", "cuDNN's attention between fp8 tensors", 1),
+      Eager("eager-bf16", Lane::kBf16),
+      Eager("eager-f16", Lane::kF16),
+      TorchMathBf16()};
   return kProfiles;
 }
 

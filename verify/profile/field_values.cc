@@ -23,12 +23,17 @@ std::string Join(const Words& words) {
 }
 
 bool ParseNumber(std::string_view text, double* value) {
+  const bool negative = text.starts_with("-");
+  if (negative) text.remove_prefix(1);
   const bool hex = text.starts_with("0x");
   const std::string_view digits = hex ? text.substr(2) : text;
+  if (digits.starts_with("-")) return false;
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(
       digits.data(), end, *value,
       hex ? std::chars_format::hex : std::chars_format::general);
+  // -0 is 0: a profile has one text.
+  if (negative && *value != 0) *value = -*value;
   return error == std::errc{} && stop == end && *value == *value;
 }
 

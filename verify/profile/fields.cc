@@ -13,7 +13,12 @@ namespace {
 
 std::string Hex(double x) { return Format("%a", x); }
 
-const Words kScaleAt = {"logits", "q_f32", "q_lane", "exponent"};
+const Words kScaleAt = {"logits", "q_f32", "q_lane", "exponent", "roots"};
+const Words kScoreRound = {"once", "each", "shift"};
+const Words kSinkTypes = {"f32", "bf16", "f16"};
+const Words kChainOrder = {"any", "ascending"};
+const Words kValueScaleAt = {"any", "p", "acc", "out"};
+const Words kMergeUpdate = {"weights", "difference"};
 const Words kCapDiv = {"divide", "reciprocal", "folded"};
 const Words kExpBase = {"e", "2"};
 const Words kShift = {"subtract", "fma", "integer"};
@@ -49,6 +54,18 @@ ProfileField Word(const char* key) {
             }
             return "one of " + Join(kWords);
           }};
+}
+
+// A word whose first value is no line of a profile's text: files that were
+// written before the field was made have none.
+template <const Words& kWords, auto kMember>
+ProfileField LaterWord(const char* key) {
+  ProfileField field = Word<kWords, kMember>(key);
+  field.print = [](const NumericProfile& p) {
+    const auto at = static_cast<size_t>(p.*kMember);
+    return std::string(at == 0 ? "" : kWords[at]);
+  };
+  return field;
 }
 
 template <auto kMember>
@@ -94,22 +111,6 @@ ProfileField LaneField() {
           }};
 }
 
-// Without a claim there is no line: files of before have none.
-ProfileField ChainOrderField() {
-  return {"chain_order",
-          [](const NumericProfile& p) -> std::string {
-            return p.chain_order == ChainOrder::kAny ? "" : "ascending";
-          },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            if (text != "any" && text != "ascending") {
-              return "any or ascending";
-            }
-            p->chain_order =
-                text == "any" ? ChainOrder::kAny : ChainOrder::kAscending;
-            return "";
-          }};
-}
-
 ProfileField WeightScaleField() {
   return {"p_scale",
           [](const NumericProfile& p) -> std::string {
@@ -123,36 +124,6 @@ ProfileField WeightScaleField() {
                      "such as 256";
             }
             p->p_scale = value;
-            return "";
-          }};
-}
-
-ProfileField ValueScaleField() {
-  static const Words kPlaces = {"any", "p", "acc", "out"};
-  return {"vscale_at",
-          [](const NumericProfile& p) -> std::string {
-            const auto place = static_cast<size_t>(p.vscale_at);
-            return place == 0 ? "" : kPlaces[place];
-          },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            const auto at = std::find(kPlaces.begin(), kPlaces.end(), text);
-            if (at == kPlaces.end()) return "one of " + Join(kPlaces);
-            p->vscale_at = static_cast<ValueScaleAt>(at - kPlaces.begin());
-            return "";
-          }};
-}
-
-ProfileField MergeUpdateField() {
-  return {"merge.update",
-          [](const NumericProfile& p) -> std::string {
-            return p.merge_update == MergeUpdate::kWeights ? "" : "difference";
-          },
-          [](std::string_view text, NumericProfile* p) -> std::string {
-            if (text != "weights" && text != "difference") {
-              return "weights or difference";
-            }
-            p->merge_update = text == "weights" ? MergeUpdate::kWeights
-                                                : MergeUpdate::kDifference;
             return "";
           }};
 }
@@ -266,6 +237,8 @@ std::vector<ProfileField> AttentionFields() {
       Count<&P::chain_qk>("chain_qk"),
       Word<kScaleAt, &P::scale_at>("scale_at"),
       Word<kTypes, &P::score>("score"),
+      LaterWord<kScoreRound, &P::score_round>("score_round"),
+      LaterWord<kSinkTypes, &P::sink>("sink"),
       Word<kCapDiv, &P::cap_div>("cap_div"),
       Error<&P::tanh_rel>("tanh_rel"),
       Word<kExpBase, &P::exp_base>("exp_base"),
@@ -276,17 +249,17 @@ std::vector<ProfileField> AttentionFields() {
       Word<kWeightTypes, &P::p>("p"),
       Word<kRounding, &P::p_round>("p_round"),
       WeightScaleField(),
-      ValueScaleField(),
+      LaterWord<kValueScaleAt, &P::vscale_at>("vscale_at"),
       Word<kLFrom, &P::l_from>("l_from"),
       Sum<&P::acc_pv>("acc_pv"),
       Sum<&P::acc_l>("acc_l"),
       Count<&P::chain_kv>("chain_kv"),
-      ChainOrderField(),
+      LaterWord<kChainOrder, &P::chain_order>("chain_order"),
       Count<&P::tile_kv>("tile_kv"),
       Count<&P::splits>("splits"),
       Word<kTypes, &P::state>("state"),
       Word<kNormalise, &P::normalise>("normalise"),
-      MergeUpdateField(),
+      LaterWord<kMergeUpdate, &P::merge_update>("merge.update"),
       Word<kDivision, &P::division>("division"),
       Error<&P::division_rel>("division_rel"),
       Word<kRounding, &P::out_round>("out_round"),

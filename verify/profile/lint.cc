@@ -40,6 +40,21 @@ void LintWeights(const NumericProfile& p,
          "own (N25)");
 }
 
+// What roundings on the way to a score ask of the rest.
+void LintScores(const NumericProfile& p,
+                const std::function<void(bool, const char*)>& refuse) {
+  refuse(
+      p.exact && (p.scale_at == ScaleAt::kRoots || p.sink != NumberType::kF32),
+      "exact = yes needs sink = f32 and scale_at other than roots");
+  if (p.score_round == ScoreRound::kOnce) return;
+  refuse(p.score == NumberType::kF32,
+         "score_round says nothing with score = f32");
+  refuse(p.exp_base != ExpBase::kE || p.scale_at == ScaleAt::kExponent ||
+             p.cap_div == CapDivision::kFolded,
+         "score_round = each or shift needs exp_base = e, cap_div other than "
+         "folded and scale_at other than exponent: operations of their own");
+}
+
 // What the place of the division asks of the rest.
 void LintNormalise(const NumericProfile& p,
                    const std::function<void(bool, const char*)>& refuse) {
@@ -85,6 +100,7 @@ std::string LintProfile(const NumericProfile& p) {
          "shift = fma needs mask = select_neg_inf: the finite mask value times "
          "log2(e) is -inf");
   LintWeights(p, refuse);
+  LintScores(p, refuse);
   refuse(p.score == NumberType::kCase || p.state == NumberType::kCase ||
              p.operand_qk == NumberType::kCase ||
              p.operand_v == NumberType::kCase,

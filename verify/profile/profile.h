@@ -25,6 +25,20 @@ enum class ScaleAt : uint8_t {
   kQF32,      // q_f32: into q, product rounded to f32
   kQLane,     // q_lane: into q, product rounded to q's own lane
   kExponent,  // exponent: folded into the factor of the exponent or the cap
+  kRoots,     // roots: its square root into q and into k, rounded to f32
+};
+
+// Whether the scale is multiplied into q, before the dot product.
+constexpr bool ScalesQuery(ScaleAt at) {
+  return at == ScaleAt::kQF32 || at == ScaleAt::kQLane || at == ScaleAt::kRoots;
+}
+
+// Which numbers on the way to a weight are rounded to `score`.
+enum class ScoreRound : uint8_t {
+  kOnce,  // once: the finished score
+  kEach,  // each: the dot product, and what the scale, the cap's quotient, tanh
+          // and the cap's product make of it, as a framework's operations do
+  kShift,  // shift: the same, and the difference to the maximum
 };
 
 // How the softcap divides its argument by the cap.
@@ -159,6 +173,8 @@ struct NumericProfile {
   int64_t chain_qk = 0;  // longest chain of additions; 0: any order
   ScaleAt scale_at = ScaleAt::kLogits;
   NumberType score = NumberType::kF32;  // what a score is rounded to
+  ScoreRound score_round = ScoreRound::kOnce;
+  NumberType sink = NumberType::kF32;  // what a sink's logit is rounded to
   CapDivision cap_div = CapDivision::kDivide;
   double tanh_rel = 0;  // largest relative error of tanh
 
@@ -247,11 +263,12 @@ NumberType NumberTypeOf(Lane lane);
 // has.
 NumberType WeightTypeOf(Lane p_lane);
 
-// exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 mma-bf16, of chips
+// exact-f32 exact-bf16 cpu-f32 flash-bf16 splash-bf16 eager-bf16
+// torch-math-bf16 mma-bf16, of chips
 // ampere-bf16 ada-bf16 hopper-bf16 blackwell-bf16 and the same with tf32, and
 // of scans scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16
-// step-f32state step-bf16read; of f16 exact-f16 flash-f16 mma-f16 siso-f16-a32
-// mimo-f16; of weights in fp8 fa3-fp8 cudnn-fp8.
+// step-f32state step-bf16read; of f16 exact-f16 flash-f16 eager-f16 mma-f16
+// siso-f16-a32 mimo-f16; of weights in fp8 fa3-fp8 cudnn-fp8.
 std::span<const NumericProfile> BuiltinProfiles();
 
 // A built-in name, or else the path of a profile file. Errors: one line.

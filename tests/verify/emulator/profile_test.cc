@@ -34,7 +34,7 @@ TEST(Profile, BuiltinNamesAreTheDeclaredOnes) {
             "scan-f32 scan-chunked siso-bf16-a16 siso-bf16-a32 mimo-bf16 "
             "step-f32state "
             "step-bf16read exact-f16 flash-f16 mma-f16 siso-f16-a32 mimo-f16 "
-            "fa3-fp8 cudnn-fp8 ");
+            "fa3-fp8 cudnn-fp8 eager-bf16 eager-f16 torch-math-bf16 ");
 }
 
 TEST(Profile, TextIsTheInverseOfParsing) {
@@ -51,6 +51,46 @@ TEST(Profile, TextIsTheInverseOfParsing) {
     ASSERT_TRUE(again.ok()) << again.message();
     EXPECT_EQ(again.value(), p) << p.name;
   }
+}
+
+TEST(Profile, EveryNumberThatIsTakenIsPrintedAsOneThatIs) {
+  const std::string base = "base = cpu-f32\nname = mine\n";
+  const char* const lines[] = {"tanh_rel = -0",
+                               "exp_rel = -0x0p+0",
+                               "division_rel = -0.0",
+                               "max = lazy:-0",
+                               "max = fixed:-5",
+                               "max = fixed:-0x1.8p-3",
+                               "max = fixed:0x5p2",
+                               "max = fixed:-999999",
+                               "log_rel = 1e-310",
+                               "max = fixed:-0",
+                               "p = e4m3\np_scale = 0x1p-59"};
+  for (const std::string line : lines) {
+    const auto profile = ParseProfile(base + line, "x");
+    ASSERT_TRUE(profile.ok()) << line << ": " << profile.message();
+    const std::string text = ProfileText(profile.value());
+    const auto again = ParseProfile(text, "x");
+    ASSERT_TRUE(again.ok()) << line << ": " << again.message();
+    EXPECT_EQ(again.value(), profile.value()) << line;
+    EXPECT_EQ(ProfileText(again.value()), text) << line;
+  }
+  for (const char* line : {"max = fixed:--5", "max = fixed:-", "exp_rel = -1",
+                           "tanh_rel = 0x-1p-3", "max = fixed:-nan",
+                           "max = fixed:-inf", "p = e4m3\np_scale = -1"}) {
+    EXPECT_NE(ErrorOf((base + line).c_str()), "") << line;
+  }
+  EXPECT_EQ(ErrorOf("base = scan-f32\nname = s\nscan.trig_abs = -0"), "");
+  EXPECT_TRUE(Contains(
+      ErrorOf("base = scan-f32\nname = s\nscan.trig_abs = -0x1p-3"), ">= 0"));
+}
+
+TEST(Profile, LaterWordsAreLinesOnlyWhereTheySaySomething) {
+  const NumericProfile eager =
+      ParseProfile("base = eager-bf16\nname = e", "x").value();
+  EXPECT_TRUE(Contains(ProfileText(eager), "score_round = each\nsink = bf16"));
+  EXPECT_FALSE(Contains(ProfileText(BuiltinProfiles()[3]), "score_round"));
+  EXPECT_FALSE(Contains(ProfileText(BuiltinProfiles()[3]), "sink ="));
 }
 
 TEST(Profile, ClaimsAreWords) {
@@ -147,7 +187,7 @@ TEST(Profile, ErrorsSayWhereAndWhatWouldBeRight) {
   EXPECT_TRUE(Contains(ErrorOf("exp_rel = nan"), "an error in [0, 1)"));
   EXPECT_TRUE(Contains(ErrorOf("acc_qk = mma:0,1"), "mma:K,G"));
   EXPECT_TRUE(Contains(ErrorOf("acc_qk = mma:32,-11"), "G in -10..24"));
-  EXPECT_TRUE(Contains(ErrorOf("chain_order = up"), "any or ascending"));
+  EXPECT_TRUE(Contains(ErrorOf("chain_order = up"), "one of any ascending"));
   EXPECT_TRUE(Contains(ErrorOf("max = lazy"), "lazy:T"));
   EXPECT_TRUE(Contains(ErrorOf("chain_kv = 0"), "count >= 1"));
 }
@@ -172,6 +212,8 @@ TEST(Profile, RefusesContradictions) {
                                "operand_v = tf32\noperand_round = truncate",
                                "exp_zero = rel\nexp_rel = 0",
                                "exp_zero = weights",
+                               "score_round = each",
+                               "score = bf16\nscore_round = shift",
                                "lse = none\nlse_base = 2",
                                "lse = bf16\nlse_base = 2",
                                "p_scale = 256",

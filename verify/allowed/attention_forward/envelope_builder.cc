@@ -85,8 +85,9 @@ class Builder {
                      BlockTerm(p_.acc_qk) * 1.5 * (std::sqrt(d) + 1);
     }
     // Products of f32 values are rounded where they are not fused.
-    const bool exact_products =
-        problem_.lane != Lane::kF32 && p_.scale_at != ScaleAt::kQF32;
+    const bool wide_q =
+        p_.scale_at == ScaleAt::kQF32 || p_.scale_at == ScaleAt::kRoots;
+    const bool exact_products = problem_.lane != Lane::kF32 && !wide_q;
     Add(kProduct, Cause::kAccQk, Gamma(steps.count, steps.unit));
     Add(kProduct, Cause::kAccQk, Pick(!exact_products, 2 * kU));
     int exponent = 0;
@@ -94,10 +95,12 @@ class Builder {
     // into q's factor.
     const bool folded = problem_.q_scales.any() || problem_.k_scales.shared();
     const bool power = !folded && std::frexp(problem_.scale, &exponent) == 0.5;
-    if (p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32) {
-      // One rounding of q moves all scores of its row together.
+    if (ScalesQuery(p_.scale_at)) {
+      // One rounding of q moves all scores of its row together. Of two factors
+      // that are its root, each is rounded, and so are q and k by them.
       m_.correlated = true;
-      Add(kProduct, Cause::kScaleAt, 2 * kU);
+      Add(kProduct, Cause::kScaleAt,
+          (p_.scale_at == ScaleAt::kRoots ? 4.01 : 2) * kU);
       Add(kProduct, Cause::kScaleAt,
           Pick(p_.scale_at == ScaleAt::kQLane && problem_.lane != Lane::kF32 &&
                    !power,
@@ -124,8 +127,7 @@ class Builder {
     }
     // A subnormal q or k that is flushed, or q rounded after the scale, meets
     // what stands opposite, which may be large.
-    const bool scaled_q =
-        p_.scale_at == ScaleAt::kQLane || p_.scale_at == ScaleAt::kQF32;
+    const bool scaled_q = ScalesQuery(p_.scale_at);
     const double lost = (range_.q + range_.k) * (p_.ftz ? 0x1p-126 : 0x1p-149);
     Add(kConstant, Cause::kUnderflow,
         Pick(p_.ftz || scaled_q, std::max(scale, 1.0) * d * lost));
@@ -147,14 +149,16 @@ class Builder {
   }
 
   void Operands() {
-    const bool scaled = p_.scale_at == ScaleAt::kQF32;
+    const bool roots = p_.scale_at == ScaleAt::kRoots;
+    const bool scaled = p_.scale_at == ScaleAt::kQF32 || roots;
     const double qk = OperandError(p_.operand_qk);
     const double v = OperandError(p_.operand_v);
     if (qk > 0) {
       const bool kept = KeepsBits(problem_.lane, p_.operand_qk);
       const bool kept_q = kept && !scaled && !problem_.q_scales.any();
       const double q_error = kept_q ? 0 : qk;
-      const double k_error = kept && !problem_.k_scales.any() ? 0 : qk;
+      const bool kept_k = kept && !roots && !problem_.k_scales.any();
+      const double k_error = kept_k ? 0 : qk;
       // (1 + a)(1 + b) - 1, of products that have roundings of their own.
       Add(kProduct, Cause::kOperandQk,
           (q_error + k_error + q_error * k_error) * (1 + 4 * kU));
@@ -188,9 +192,40 @@ class Builder {
     m_.numerator_weight += amount * (1 + m_.numerator_weight);
   }
 
+  // Every step of a score is rounded to f32, then to its type.
+  void RoundedSteps(double rounded) {
+    const double u = rounded + 2 * kU;
+    const double cap = problem_.softcap.value_or(0.0);
+    double argument = u;
+    if (!ScalesQuery(p_.scale_at)) argument += u * (1 + argument);
+    if (cap > 0) argument += u * (1 + argument);
+    Add(kArgument, Cause::kScore, argument);
+    Add(kProduct, Cause::kScore, argument * Sum(m_.amounts[kProduct]));
+    // tanh, and its product with the cap.
+    Add(kScorePart, Cause::kScore, Pick(cap > 0, 2 * u + u * u));
+    Add(kDistance, Cause::kScore,
+        Pick(p_.score_round == ScoreRound::kShift, u));
+    // Each step has the type's spacing near zero.
+    const double scale = std::fabs(problem_.scale);
+    Add(kConstant, Cause::kScore,
+        SpacingOf(p_.score, p_.ftz) * (scale + 3 + 2 * cap));
+    m_.unbounded |=
+        p_.score == NumberType::kF16 &&
+        !(range_.q * range_.k * static_cast<double>(problem_.head_dim) < 65000);
+  }
+
   void Scores() {
     const double rounded = RoundoffOf(p_.score, problem_.p_lane);
-    Add(kScorePart, Cause::kScore, rounded);
+    m_.weights.bound.sink = RoundoffOf(p_.sink, problem_.p_lane);
+    if (p_.score_round == ScoreRound::kOnce) {
+      Add(kScorePart, Cause::kScore, rounded);
+    } else {
+      RoundedSteps(rounded);
+      m_.weights.bound.sink += rounded;
+    }
+    if (p_.sink == NumberType::kF16) {
+      Add(kConstant, Cause::kScore, Pick(problem_.sink, 0x1p-25));
+    }
     if (p_.score == NumberType::kF16) {
       // f16's spacing near zero, and its largest number.
       Add(kConstant, Cause::kScore, 0x1p-25);

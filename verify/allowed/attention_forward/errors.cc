@@ -318,8 +318,8 @@ bool RoundingsLead(const AttentionErrorsRequest& r, const EnvelopeModel& m) {
   return m.common_weight == 0 &&
          std::max({r.profile.exp_rel,
                    r.problem.softcap ? r.profile.tanh_rel : 0,
-                   m.weights.bound.score, m.weights.bound.distance, cut}) <
-             rounding / 256;
+                   m.weights.bound.argument, m.weights.bound.score,
+                   m.weights.bound.distance, cut}) < rounding / 256;
 }
 
 }  // namespace

@@ -37,11 +37,14 @@ std::string WhyNotTied(ProbeKind kind, const AttentionForwardProblem& p,
   const auto channels = static_cast<double>(ProbeChannels(p));
   double least = deep ? query * scale : (channels - 1) * query / 2 * scale;
   double most = deep ? query * scale : 2 * channels * query / 2 * scale;
+  const double unscaled =
+      profile.score_round == ScoreRound::kOnce ? 0 : most / scale;
   if (p.softcap) {
     least = *p.softcap * TanhDouble(least / *p.softcap);
     most = *p.softcap * TanhDouble(most / *p.softcap);
   }
-  if (profile.score == NumberType::kF16 && !(most < 0x1p15)) {
+  if (profile.score == NumberType::kF16 &&
+      !(std::max(most, unscaled) < 0x1p15)) {
     return "the scores leave f16";
   }
   const std::string why = WhyNotTop(least, true, p, profile);
@@ -89,6 +92,9 @@ bool IsPowerOfTwo(double x) {
 // its multiples then round, in an order of the kernel's own.
 bool ScaledQueriesRound(const AttentionForwardProblem& p,
                         const NumericProfile& profile) {
+  if (profile.scale_at == ScaleAt::kRoots) {
+    return !IsPowerOfTwo(std::sqrt(std::fabs(p.scale)));
+  }
   const bool wide =
       profile.scale_at == ScaleAt::kQF32 ||
       (profile.scale_at == ScaleAt::kQLane && p.lane == Lane::kF32);
@@ -158,7 +164,11 @@ double ProbeScoreError(ProbeKind kind, const AttentionForwardProblem& p,
     relative += 0x1.01p0 * LaneRowOf(p.lane).roundoff;
   }
   if (profile.score != NumberType::kF32 && profile.score != NumberType::kCase) {
-    relative += UnitRoundoff(profile.score);
+    // The product, the scale, the quotient by the cap, tanh, the cap.
+    const double steps = profile.score_round == ScoreRound::kOnce ? 1
+                         : p.softcap                              ? 5.1
+                                                                  : 2.1;
+    relative += steps * UnitRoundoff(profile.score);
   }
   if (profile.operand_qk != NumberType::kF32 && !IsPowerOfTwo(p.scale)) {
     relative += 2 * UnitRoundoff(profile.operand_qk);
@@ -167,6 +177,16 @@ double ProbeScoreError(ProbeKind kind, const AttentionForwardProblem& p,
   if (profile.shift == Shift::kFma) relative += 4 * kU;
   if (p.softcap) relative += profile.tanh_rel;
   return relative * score;
+}
+
+double ProbeSinkError(const NumericProfile& profile, double logit,
+                      double distance) {
+  const bool stepwise = profile.score_round != ScoreRound::kOnce;
+  const bool shifted = profile.score_round == ScoreRound::kShift;
+  const double of_type = ConversionTo(profile.score);
+  return (ConversionTo(profile.sink) + (stepwise ? of_type : 0)) *
+             std::fabs(logit) +
+         (shifted ? 1.1 * of_type * distance : 0);
 }
 
 double ProbeLseError(const NumericProfile& profile, double score,

@@ -55,6 +55,10 @@ ProbeTie MakeProbeSinkTie(const NumericProfile& profile,
 double ProbeScoreError(ProbeKind kind, const AttentionForwardProblem& problem,
                        const NumericProfile& profile, double score);
 
+// Largest error of a sink's logit, beside keys at that distance from it.
+double ProbeSinkError(const NumericProfile& profile, double logit,
+                      double distance);
+
 // Largest error of lse = score + log(l) beyond that of the score and of l.
 double ProbeLseError(const NumericProfile& profile, double score, double log_l);
 

@@ -91,7 +91,8 @@ class Expectation {
       mass->tie.relative += exact ? 0 : 2 * profile_.exp_rel;
       return;
     }
-    const double apart = ProbeScoreError(kind_, p_, profile_, score);
+    const double apart = ProbeScoreError(kind_, p_, profile_, score) +
+                         ProbeSinkError(profile_, logit, distance);
     // Keys would underflow beside it, or their weight is anyone's.
     if (!(mass->sink < 0x1p60 && apart < 0.25)) {
       mass->open = true;
@@ -177,6 +178,7 @@ class Expectation {
     if (std::isfinite(sink)) {
       const double error =
           ProbeLseError(profile_, std::fabs(sink), 0) +
+          ProbeSinkError(profile_, sink, 0) +
           (profile_.exp_zero == ExpZero::kExact ? 0 : 2 * profile_.exp_rel);
       answers->lse.push_back(StoredLse(profile_, sink, error));
       return;

@@ -84,8 +84,8 @@ double WitnessModel::MostEta(const EnvelopeModel& model, const Sizes& sizes,
   const double eta =
       m.constant + rescales * m.rescale +
       sizes.top * (m.reference + rescales * m.reference_rescale) +
-      (m.product + m.argument) * sizes.argument + m.score * sizes.top +
-      m.distance * 2 * sizes.top;
+      (m.product + m.argument) * sizes.argument +
+      (m.score + m.sink) * sizes.top + m.distance * 2 * sizes.top;
   // The oracle adds its own coefficients, which are below 2^-40.
   return eta * kWitnessRoundUp + 0x1p-38 * (1 + sizes.argument + sizes.top);
 }

@@ -88,8 +88,7 @@ float AttentionArithmetic::Tanh(float x) const {
 
 // r4: the argument of the cap's tanh, in the way the profile divides.
 float AttentionArithmetic::CapArgument(float dot) const {
-  const bool scaled_q = !contract_ && (numeric_.scale_at == ScaleAt::kQF32 ||
-                                       numeric_.scale_at == ScaleAt::kQLane);
+  const bool scaled_q = !contract_ && ScalesQuery(numeric_.scale_at);
   double scale = scaled_q ? 1.0 : scale_;
   double divisor = *cap_;
   if (dial_.Is(Fault::kCapBeforeScale)) scale = 1.0;
@@ -98,10 +97,10 @@ float AttentionArithmetic::CapArgument(float dot) const {
   if (contract_ || numeric_.cap_div == CapDivision::kFolded) {
     return dot * static_cast<float>(scale / divisor);
   }
-  const float z = scaled_q ? dot : dot * static_cast<float>(scale);
-  return numeric_.cap_div == CapDivision::kDivide
-             ? z / static_cast<float>(divisor)
-             : z * static_cast<float>(1.0 / divisor);
+  const float z = scaled_q ? dot : Step(dot * static_cast<float>(scale));
+  return Step(numeric_.cap_div == CapDivision::kDivide
+                  ? z / static_cast<float>(divisor)
+                  : z * static_cast<float>(1.0 / divisor));
 }
 
 // r6: from the tanh back to a score.
@@ -126,19 +125,25 @@ float AttentionArithmetic::InUnits(float natural) const {
   return convert ? natural * static_cast<float>(kLog2E) : natural;
 }
 
+// A number on the way to a score.
+float AttentionArithmetic::Step(float x) const {
+  return numeric_.score_round == ScoreRound::kOnce ? x
+                                                   : RoundTo(x, numeric_.score);
+}
+
 float AttentionArithmetic::Score(float dot, bool partial_tile) const {
-  dot = HalfBy(Fault::kF16DotOverflows, dot);
+  dot = Step(HalfBy(Fault::kF16DotOverflows, dot));
   const bool capped =
       cap_ && !(dial_.Is(Fault::kCapOnlyPartialTiles) && !partial_tile) &&
       !(dial_.Is(Fault::kCapEverySecondVector) && !partial_tile) &&
       !(dial_.Is(Fault::kCapOnlyFullTiles) && partial_tile);
   float s;
   if (capped) {
-    s = CapResult(Tanh(HalfBy(Fault::kF16CapF16, CapArgument(dot))), dot);
+    const float x = HalfBy(Fault::kF16CapF16, CapArgument(dot));
+    s = CapResult(Step(Tanh(x)), dot);
   } else if (contract_) {
     s = dot * static_cast<float>(scale_ * kLog2E);
-  } else if (numeric_.scale_at == ScaleAt::kQF32 ||
-             numeric_.scale_at == ScaleAt::kQLane) {
+  } else if (ScalesQuery(numeric_.scale_at)) {
     s = InUnits(dot);
   } else if (numeric_.scale_at == ScaleAt::kExponent) {
     // Folded into factor_ (fma) or into one constant (subtract).
@@ -159,6 +164,7 @@ float AttentionArithmetic::Score(float dot, bool partial_tile) const {
 float AttentionArithmetic::SinkScore(float sink) const {
   if (dial_.Is(Fault::kSinkScaled)) sink *= static_cast<float>(scale_);
   if (dial_.Is(Fault::kSinkBase2)) sink *= static_cast<float>(kLn2);
+  sink = Step(RoundTo(sink, numeric_.sink));
   if (dial_.Is(Fault::kCapOnSink) && cap_) {
     const auto cap = static_cast<float>(*cap_);
     sink = cap * Tanh(sink / cap);
@@ -248,7 +254,9 @@ float AttentionArithmetic::Exponential(float score, float m,
         numeric_.exp_base == ExpBase::kTwo && numeric_.shift == Shift::kFma;
     const float argument =
         HalfBy(Fault::kF16ExpF16,
-               fma ? std::fma(score, factor, -(base * factor)) : score - base);
+               fma ? std::fma(score, factor, -(base * factor))
+               : numeric_.score_round == ScoreRound::kShift ? Step(score - base)
+                                                            : score - base);
     p = static_cast<float>(numeric_.exp_base == ExpBase::kE
                                ? ExpDouble(argument)
                                : Exp2Double(argument));

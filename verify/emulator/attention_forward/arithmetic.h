@@ -43,11 +43,11 @@ class AttentionArithmetic {
   // What a faulty kernel takes for the elements of q, k or v.
   enum class Input : uint8_t { kQ, kK, kV };
   void Misread(Input input, std::vector<float>* x) const;
-  void FlushInputs(std::vector<float>* x) const;      // subnormals, if ftz
-  void PrescaleQuery(std::vector<float>* q) const;    // r1
-  void RoundOperandsQk(std::vector<float>* x) const;  // of q.k
-  void RoundOperandsV(std::vector<float>* x) const;   // of P.V
-  float Dot(const float* q, const float* k) const;    // r2
+  void FlushInputs(std::vector<float>* x) const;  // subnormals, if ftz
+  void Prescale(Input input, std::vector<float>* x) const;  // r1
+  void RoundOperandsQk(std::vector<float>* x) const;        // of q.k
+  void RoundOperandsV(std::vector<float>* x) const;         // of P.V
+  float Dot(const float* q, const float* k) const;          // r2
   // The same of several rows of K.
   void Dots(const float* q, std::span<const float* const> k, float* dots) const;
   float Score(float dot, bool partial_tile) const;  // r3-r7
@@ -78,6 +78,7 @@ class AttentionArithmetic {
 
  private:
   float CapArgument(float dot) const;
+  float Step(float x) const;
   float CapResult(float t, float dot) const;
   float Tanh(float x) const;
   float Exponential(float score, float m, float shift) const;

@@ -26,8 +26,14 @@ void AttentionArithmetic::Misread(Input input, std::vector<float>* x) const {
   }
 }
 
-void AttentionArithmetic::PrescaleQuery(std::vector<float>* q) const {
+void AttentionArithmetic::Prescale(Input input, std::vector<float>* q) const {
   if (contract_) return;
+  if (numeric_.scale_at == ScaleAt::kRoots) {
+    auto root = static_cast<float>(std::sqrt(std::fabs(scale_)));
+    if (input == Input::kQ && scale_ < 0) root = -root;
+    for (float& x : *q) x *= root;
+  }
+  if (input != Input::kQ) return;
   if (dial_.Is(Fault::kF16ScaledQuery)) {
     // The scale is taken out again, to come where it belongs. The lost bits
     // stay lost.

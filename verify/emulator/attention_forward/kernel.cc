@@ -132,6 +132,7 @@ HeadTensors Call::Load(int64_t b, int64_t h) const {
   arithmetic.Misread(Input::kV, &head.v);
   arithmetic.FlushInputs(&head.k);
   arithmetic.FlushInputs(&head.v);
+  arithmetic.Prescale(Input::kK, &head.k);
   arithmetic.RoundOperandsQk(&head.k);
   arithmetic.RoundOperandsV(&head.v);
   for (const float x : head.v) {
@@ -222,7 +223,7 @@ void Call::Row(const HeadTensors& head, const QueryTile& tile, int64_t b,
   }
   arithmetic.Misread(AttentionArithmetic::Input::kQ, &task.q);
   arithmetic.FlushInputs(&task.q);
-  Arithmetic().PrescaleQuery(&task.q);
+  Arithmetic().Prescale(AttentionArithmetic::Input::kQ, &task.q);
   arithmetic.RoundOperandsQk(&task.q);
   if (variant.max_of_padding) {
     task.first_max = MaxOfPadding(head, task.q, task.q_scale, b);

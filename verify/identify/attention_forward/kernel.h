@@ -142,9 +142,16 @@ const std::vector<AttentionProbe>& AttentionProbes();
 // Those that need weights alone.
 const std::vector<AttentionProbe>& WeightProbes();
 
+// Takes over the place of the scale that weights of tied keys show. Returns
+// whether there is one.
+bool TakeScaleOfTies(AttentionKernel* kernel);
+// Assumes a place that covers the others, as far as there is one.
+void AssumeScale(AttentionKernel* kernel, const std::string& why);
+
 // The probes, by file.
 void AskLse(AttentionKernel* kernel);
 void AskScoreType(AttentionKernel* kernel);
+void AskScoreSteps(AttentionKernel* kernel);
 void AskOperandsQk(AttentionKernel* kernel);
 void AskScale(AttentionKernel* kernel);
 void AskSumsQk(AttentionKernel* kernel);

@@ -72,10 +72,6 @@ ScoreQuestion PlainScores(bool wide, std::vector<double>* wanted) {
   return question;
 }
 
-}  // namespace
-
-namespace {
-
 // What all answers are more than wanted, if it is that of a weight near 1; else
 // 0.
 double CommonOffset(const AttentionKernel& kernel,
@@ -311,12 +307,16 @@ constexpr ScalePlace kPlaces[] = {
     {ScaleAt::kQF32, "into q in f32"},
     {ScaleAt::kQLane, "into q in its lane"},
     {ScaleAt::kExponent, "in the factor of the exponent"},
+    {ScaleAt::kRoots, "as its root into q and into k"},
 };
 
 // The lse of one key whose product f32 holds.
 float LseBits(ScaleAt at, Lane lane, const LseForm& form, float q, float k) {
   const auto scale = static_cast<float>(kOddScale);
+  const auto root = static_cast<float>(std::sqrt(kOddScale));
   switch (at) {
+    case ScaleAt::kRoots:
+      return LseOfOne(form, (q * root) * (k * root), 1);
     case ScaleAt::kLogits:
       return LseOfOne(form, (q * k) * scale, 1);
     case ScaleAt::kQF32:
@@ -374,7 +374,7 @@ void AskScale(AttentionKernel* kernel) {
   question.scale = kOddScale;
   for (size_t i = 0; i < kChannels; ++i) question.q[i][i] *= 16;
   const auto read = kernel->Scores(question);
-  if (!kernel->Answered("scale_at", read)) return;
+  if (!read.ok()) return AssumeScale(kernel, read.message());
   if (kernel->ReadsBits() && kernel->lse_unit == 1 &&
       TakeScale(kernel, question, read.value())) {
     return;
@@ -387,10 +387,10 @@ void AskScale(AttentionKernel* kernel) {
     ratio += read.value()[i] / exact[i] / double{kChannels};
   }
   if (Worst(*kernel, read.value(), exact) <= 2) {
-    kernel->Say("scale_at", Word::kAssumed,
-                "scores were scale q k to what can be read; their bits do not "
-                "show the place");
-    return;
+    if (TakeScaleOfTies(kernel)) return;
+    return AssumeScale(kernel,
+                       "scores were scale q k to what can be read; their bits "
+                       "do not show the place");
   }
   kernel->Say("scale_at", Word::kCannotTell,
               Format("with a scale of %g a score was %.6g times what it says",

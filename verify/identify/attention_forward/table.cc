@@ -20,6 +20,8 @@ const std::vector<AttentionProbe>& AttentionProbes() {
        &AskOperandsV},
       {"p p_round l_from normalise", "differences of two near weights",
        &AskWeights},
+      {"score score_round", "scores with a scale of 0.1372, and under a cap",
+       &AskScoreSteps},
       {"vscale_at", "the same with values in fp8 and their scales",
        &AskValueScale},
       {"exp_rel", "ratios of two weights", &AskExp},

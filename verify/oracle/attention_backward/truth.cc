@@ -335,10 +335,11 @@ GradientLine Gradients::Sink(int64_t h) const {
       if (!row.counts || line.open) continue;
       const double x = sink - row.lse;
       const double far = std::isinf(sink) ? 0 : std::fabs(sink);
-      const double eta = m_.weights.constant +
-                         (m_.weights.score + 4 * m_.step) * far +
-                         m_.weights.distance * (far + std::fabs(row.lse)) +
-                         m_.lse * std::fabs(row.lse) + row.lse_wrong;
+      const double eta =
+          m_.weights.constant +
+          (m_.weights.score + m_.weights.sink + 4 * m_.step) * far +
+          m_.weights.distance * (far + std::fabs(row.lse)) +
+          m_.lse * std::fabs(row.lse) + row.lse_wrong;
       const double s = std::isnan(x) ? x : Exp(x);
       line.open = !std::isnan(s * row.delta) &&
                   (!(eta < kMostEta) || !(x + eta < kMostWeight) ||

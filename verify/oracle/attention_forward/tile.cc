@@ -189,7 +189,8 @@ void Tile::AddSink(double sink, double max, size_t r, WeightRow* sums) {
   const WeightModel& bound = row_model_.bound;
   const WeightModel& spread = row_model_.spread;
   const double p = Exp(ScalarLane{sink - max}).value;
-  const double score = bound.score * std::fabs(sink);
+  const double score = (bound.score + bound.sink) * std::fabs(sink);
+  const double drawn = (spread.score + spread.sink) * sink;
   const double distance = bound.distance * (max - sink);
   const double eta = std::min(bound.constant + score + distance, -kLeastExp);
   sink_weight_[r] = p;
@@ -198,8 +199,7 @@ void Tile::AddSink(double sink, double max, size_t r, WeightRow* sums) {
   sink_phi_[r] = p * ExpMinusOne(ScalarLane{eta}).value + bound.floor;
   sink_spread_[r] =
       p * p *
-          (spread.constant * spread.constant +
-           spread.score * sink * (spread.score * sink) +
+          (spread.constant * spread.constant + drawn * drawn +
            spread.distance * (max - sink) * (spread.distance * (max - sink))) +
       spread.floor * spread.floor;
   sums->weight += p;

@@ -21,6 +21,7 @@ namespace lockstep::oracle {
 //   eta = constant + L * (product * |scale| sum_d |q_d k_d| + argument * |z|)
 //         + score * |s| + distance * d
 //         + R * rescale + top * (reference + R * reference_rescale),
+// of a sink also sink * |s|;
 // R = rescales of the row, top = the row's largest |s|; so that a computed
 // weight is w * (1 + phi), |phi| <= exp(eta) - 1, plus an absolute error of at
 // most `floor` in units of the row's largest weight.
@@ -34,6 +35,7 @@ struct WeightModel {
   double rescale = 0;
   double reference = 0;
   double reference_rescale = 0;
+  double sink = 0;  // of a sink's logit, beside `score`
 };
 
 // What the magnitudes are weighed with: `bound` limits every error; `spread`

@@ -218,6 +218,17 @@ void AddBf16Kinds(AttentionBuilder* zoo) {
   drift.numeric.tile_kv = drift.tile_kv;
   zoo->Add("flash-lse-bf16", "flash-bf16", "flash, lse in bf16").numeric.lse =
       LseLane::kBf16;
+  zoo->Add("flash-sink-bf16", "flash-bf16", "flash, sinks in bf16")
+      .numeric.sink = NumberType::kBf16;
+}
+
+// One operation of a framework after the other.
+void AddEager(AttentionBuilder* zoo) {
+  zoo->Add("eager", "eager-bf16", "eager in bf16, scores rounded at each step");
+  zoo->Add("eager-shift", "eager-bf16", "eager, the maximum subtracted in bf16")
+      .numeric.score_round = ScoreRound::kShift;
+  zoo->Add("eager-half", "eager-f16", "eager in f16");
+  zoo->Add("math-path", "torch-math-bf16", "f32 between bf16 tensors, unfused");
 }
 
 // Kernels of f16 tensors, the emulated contract among them.
@@ -307,6 +318,7 @@ std::vector<AttentionVariant> Build() {
   AddBf16(&zoo);
   AddCpuKinds(&zoo);
   AddBf16Kinds(&zoo);
+  AddEager(&zoo);
   AddUnits(&zoo);
   AddF16(&zoo);
   AddFp8(&zoo);
