@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "hwy/highway.h"
@@ -26,7 +25,6 @@
 #include "optimized/row_keys.h"
 #include "optimized/simd/elementary-inl.h"
 #include "optimized/simd/lanes-inl.h"
-#include "optimized/unit_step.h"
 #include "reference/contract/numerics.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -74,7 +72,7 @@ struct ExactPart {
   float shift = 0.0f;
 };
 
-// A dot product of n elements a(i) * b(i): in one chain, in blocks, in steps.
+// A dot product of n elements a(i) * b(i): in one chain, or in blocks.
 template <class D1, class A, class B>
 HWY_INLINE float ExactDot(D1 d1, ProductOrder order, int64_t n, const A& a,
                           const B& b) {
@@ -86,15 +84,6 @@ HWY_INLINE float ExactDot(D1 d1, ProductOrder order, int64_t n, const A& a,
     return hn::GetLane(dot);
   }
   float dot = 0.0f;
-  if (const UnitStep* step = StepOf(order)) {
-    for (int64_t begin = 0; begin < n; begin += step->products) {
-      dot = AddUnitStep(
-          *step, std::min<int64_t>(step->products, n - begin),
-          [&](int64_t i) { return a(begin + i); },
-          [&](int64_t i) { return b(begin + i); }, dot);
-    }
-    return dot;
-  }
   for (int64_t begin = 0; begin < n; begin += kProductBlock) {
     float chains[2] = {};
     for (int64_t i = begin; i < std::min(begin + kProductBlock, n); ++i) {
@@ -106,7 +95,7 @@ HWY_INLINE float ExactDot(D1 d1, ProductOrder order, int64_t n, const A& a,
   return dot;
 }
 
-// u of every visible key into worker.row_scores (N3, N20 or N21; N7).
+// u of every visible key into worker.row_scores (N3 or N20; N7).
 template <class D1>
 void ExactScores(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, Worker& worker) {
@@ -217,39 +206,6 @@ void ExactBlocks(D1 d1, const AttentionJob& job, int64_t batch,
   end_block();
 }
 
-// The same in steps of keys (N21). Keys that are not visible are zeros.
-template <class D1>
-void ExactSteps(D1 d1, const AttentionJob& job, int64_t batch,
-                const RowState& row, const ExactPart& part,
-                const Worker& worker, float* acc) {
-  const UnitStep& step = *StepOf(job.problem->order);
-  const int64_t kv_head = row.head / job.problem->group();
-  std::vector<std::pair<int64_t, float>> weights;  // of one step, by key
-  const auto end_step = [&]() {
-    for (int64_t c = 0; c < job.problem->value_dim; ++c) {
-      acc[c] = AddUnitStep(
-          step, static_cast<int64_t>(weights.size()),
-          [&](int64_t i) { return weights[static_cast<size_t>(i)].second; },
-          [&](int64_t i) {
-            return ValueElement(job, batch, kv_head,
-                                weights[static_cast<size_t>(i)].first, c);
-          },
-          acc[c]);
-    }
-    weights.clear();
-  };
-  ForWeightsOfPart(
-      d1, job, batch, kv_head, part, worker,
-      [&](int64_t key, float p) HWY_ATTR {
-        if (!weights.empty() &&
-            weights.back().first / step.products != key / step.products) {
-          end_step();
-        }
-        weights.emplace_back(key, p);
-      });
-  end_step();
-}
-
 template <class D1>
 void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
                  const RowState& row, const ExactPart& part,
@@ -257,8 +213,6 @@ void ExactValues(D1 d1, const AttentionJob& job, int64_t batch,
   std::fill(acc, acc + job.problem->value_dim, 0.0f);
   if (job.problem->order == ProductOrder::kChain) {
     ExactChains(d1, job, batch, row, part, worker, acc);
-  } else if (job.steps()) {
-    ExactSteps(d1, job, batch, row, part, worker, acc);
   } else {
     ExactBlocks(d1, job, batch, row, part, worker, acc);
   }

@@ -204,7 +204,6 @@ inline void SumRows(const AttentionJob& job, const RowTile& tile, Range part,
                      : row_block;
   worker.weights.resize(static_cast<size_t>(weight_rows * job.weight_stride));
   if (job.value_pairs()) worker.weight_pairs.resize(worker.weights.size() / 2);
-  if (job.steps()) worker.weight_exponents.resize(worker.weights.size());
   if (job.direct) {
     PackQueryLanes(job, tile.batch, worker);
   } else {

@@ -13,7 +13,6 @@
 #include "optimized/attention_kernels-inl.h"
 #include "optimized/attention_matrix-inl.h"
 #include "optimized/attention_pairs-inl.h"
-#include "optimized/attention_steps-inl.h"
 #include "optimized/attention_work.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,16 +21,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 void OrderScores(const AttentionJob& job, const PackedTile& tile,
                  const Block& block, Worker& worker) {
-  const hn::ScalableTag<float> df;
-  if (job.steps()) return StepScores(df, job, tile, block, worker);
-  EmulatedScores(df, job, tile, block, worker);
+  EmulatedScores(hn::ScalableTag<float>(), job, tile, block, worker);
 }
 
 void OrderValues(const AttentionJob& job, const PackedTile& tile,
                  const Block& block, Worker& worker) {
-  const hn::ScalableTag<float> df;
-  if (job.steps()) return StepValues(df, job, tile, block, worker);
-  EmulatedValues(df, job, tile, block, worker);
+  EmulatedValues(hn::ScalableTag<float>(), job, tile, block, worker);
 }
 
 // q [rows of whole blocks][head_pairs], zero beyond rows and channels.

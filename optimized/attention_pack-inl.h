@@ -16,7 +16,6 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "optimized/attention_pairs-inl.h"
-#include "optimized/attention_steps-inl.h"
 #include "optimized/attention_work.h"
 #include "optimized/simd/elementary-inl.h"
 #include "optimized/simd/lanes-inl.h"
@@ -65,7 +64,7 @@ HWY_INLINE void PackFourRows(const FourRows<T>& x, const FourRows<T>& ahead,
 inline int64_t KeysPacked(const AttentionJob& job, int64_t batch, Range keys,
                           int64_t all) {
   const bool elsewhere = job.pages != nullptr || job.varlen != nullptr;
-  if (!elsewhere || job.steps()) return all;
+  if (!elsewhere) return all;
   const int64_t there = job.inputs->ValidKv(*job.problem, batch) - keys.begin;
   const int64_t step = std::max(job.geometry.panel(), job.key_step());
   return std::clamp<int64_t>(RoundUp(there, step), 0, all);

@@ -16,14 +16,12 @@ namespace {
 class PanelTiles {
  public:
   PanelTiles(const AttentionJob& job, int64_t tiles, PanelMemory* elements,
-             PanelMemory* pairs, PanelMemory* exponents)
+             PanelMemory* pairs)
       : job_(job) {
     elements_ = Allocate<float>(tiles * (job.k_elements() + job.v_elements()),
                                 elements);
     pairs_ = Allocate<uint32_t>(
         tiles * (job.k_pair_elements() + job.v_pair_elements()), pairs);
-    exponents_ = Allocate<int16_t>(
-        tiles * (job.k_exponent_count() + job.v_exponent_count()), exponents);
   }
 
   PackedTile operator()() {
@@ -32,8 +30,6 @@ class PanelTiles {
     tile.v = Take(job_.v_elements(), &elements_);
     tile.k_pairs = Take(job_.k_pair_elements(), &pairs_);
     tile.v_pairs = Take(job_.v_pair_elements(), &pairs_);
-    tile.k_exponents = Take(job_.k_exponent_count(), &exponents_);
-    tile.v_exponents = Take(job_.v_exponent_count(), &exponents_);
     return tile;
   }
 
@@ -54,7 +50,6 @@ class PanelTiles {
   const AttentionJob& job_;
   float* elements_;
   uint32_t* pairs_;
-  int16_t* exponents_;
 };
 
 // Whether one head agrees to KeepsTiles: walks the key tiles of its queries in
@@ -95,7 +90,7 @@ bool HeadKeepsTiles(const AttentionJob& job, int64_t batch, int64_t kv_head,
 PackedHeads::PackedHeads(const AttentionJob& job, int64_t heads)
     : heads_(static_cast<size_t>(heads)) {
   const int64_t tiles = job.plan->key_tiles;
-  PanelTiles next(job, heads * tiles, &elements_, &pairs_, &exponents_);
+  PanelTiles next(job, heads * tiles, &elements_, &pairs_);
   for (PackedHead& head : heads_) {
     for (int64_t t = 0; t < tiles; ++t) head.tiles.push_back(next());
   }
@@ -143,8 +138,7 @@ bool KeepsTiles(const AttentionJob& job) {
 }
 
 void MakeRoom(const AttentionJob& job, int64_t count, Worker& worker) {
-  PanelTiles next(job, count, &worker.panels, &worker.panel_pairs,
-                  &worker.panel_exponents);
+  PanelTiles next(job, count, &worker.panels, &worker.panel_pairs);
   for (int64_t n = 0; n < count; ++n) worker.kept.push_back({next()});
 }
 

@@ -23,7 +23,7 @@ class PackedHeads {
   }
 
  private:
-  PanelMemory elements_, pairs_, exponents_;
+  PanelMemory elements_, pairs_;
   std::vector<PackedHead> heads_;
 };
 

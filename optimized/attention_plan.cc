@@ -16,11 +16,10 @@ Status CheckBlocks(const AttentionForwardProblem& problem, const Plan& plan) {
   const bool matrix = plan.blocks == BlockForm::kMatrix;
   const bool blocks = matrix || plan.blocks == BlockForm::kFlushed ||
                       plan.blocks == BlockForm::kGuarded;
-  const bool steps = plan.blocks == BlockForm::kSteps;
   if (blocks != (problem.order == ProductOrder::kAmx) ||
-      steps != (StepOf(problem.order) != nullptr) ||
+      StepOf(problem.order) != nullptr ||
       (blocks && plan.tile_keys % kProductBlock != 0) ||
-      ((blocks || steps) && plan.native_dot)) {
+      (blocks && plan.native_dot)) {
     return Status::Error(std::string("the plan is not one of order=") +
                          OrderName(problem.order) + ": " + plan.ToString());
   }
@@ -48,9 +47,7 @@ Status CheckAttentionPlan(const AttentionForwardProblem& problem,
 }
 
 std::string ProductsOf(const Plan& plan) {
-  if (plan.blocks == BlockForm::kNone || plan.blocks == BlockForm::kSteps) {
-    return "";
-  }
+  if (plan.blocks == BlockForm::kNone) return "";
   if (plan.blocks == BlockForm::kMatrix) return "matrix unit";
   const MatrixUnit& unit = TheMatrixUnit();
   return "emulation: " +

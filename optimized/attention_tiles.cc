@@ -133,8 +133,6 @@ void PackTile(const AttentionJob& job, int64_t batch, int64_t kv_head,
   } else {
     tile.v_exponent = PackValues<Bf16>(job, batch, kv_head, keys, tile.v);
   }
-  PackPanelExponents(tile.k, job.k_exponent_count(), tile.k_exponents);
-  PackPanelExponents(tile.v, job.v_exponent_count(), tile.v_exponents);
 }
 
 // Behind the tile of that number, keys and values of the next one that some row
@@ -222,10 +220,6 @@ void PackRows(const AttentionJob& job, int64_t batch, Worker& worker) {
   WithInputLane(job.problem->query_lane(), [&](auto element) HWY_ATTR {
     PackQueries(job, job.inputs->q.As<decltype(element)>(), batch, worker);
   });
-  if (!job.steps()) return;
-  worker.q_exponents.resize(worker.q.size());
-  PackFactorExponents(worker.q.data(), worker.q.size(),
-                      worker.q_exponents.data());
 }
 
 }  // namespace lockstep::optimized::HWY_NAMESPACE

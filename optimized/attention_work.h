@@ -158,10 +158,8 @@ struct AttentionJob {
   int64_t weight_stride = 0;
 
   bool matrix() const { return plan->blocks == BlockForm::kMatrix; }
-  // In steps of a GPU's matrix unit (N21): exponents lie beside the panels.
-  bool steps() const { return plan->blocks == BlockForm::kSteps; }
-  // Multiples that key ranges inside a tile are widened to: stripes (N11), of
-  // which N21's steps are parts, or blocks of products (N20).
+  // Multiples that key ranges inside a tile are widened to: stripes (N11), or
+  // blocks of products (N20).
   int64_t key_step() const {
     return problem->order == ProductOrder::kAmx ? kProductBlock : kStripes;
   }
@@ -240,8 +238,6 @@ struct AttentionJob {
   int64_t v_pair_elements() const {
     return value_pairs() ? plan->tile_keys / 2 * padded_values : 0;
   }
-  int64_t k_exponent_count() const { return steps() ? k_elements() : 0; }
-  int64_t v_exponent_count() const { return steps() ? v_elements() : 0; }
 
  private:
   template <typename T>
@@ -267,13 +263,10 @@ struct AttentionJob {
 //   k [padded_keys / panel][head_dim][panel], zero beyond the tile's keys.
 //     Keys that KeysPacked leaves out are not written, and nothing reads them.
 //   v [value panels][tile_keys][panel or, in the last one, lanes]
-// or as pairs of bf16, half as many along head_dim and keys. For N21 the
-// exponents of k and of v lie like these.
+// or as pairs of bf16, half as many along head_dim and keys.
 struct PackedTile {
   float* k = nullptr;
   float* v = nullptr;
-  int16_t* k_exponents = nullptr;
-  int16_t* v_exponents = nullptr;
   uint32_t* k_pairs = nullptr;
   uint32_t* v_pairs = nullptr;
   Magnitudes k_seen, v_seen;  // with pairs, and with BlockForm::kGuarded
@@ -372,12 +365,10 @@ struct Worker {
   std::vector<KeptTile> kept;
   RowTile next;  // after the one at hand; no rows where none is known
   RowsAhead ahead;
-  PanelMemory panels, panel_pairs, panel_exponents;
+  PanelMemory panels, panel_pairs;
   // [row blocks][pairs][row_block], or for the matrix unit [rows][pairs]
   hwy::AlignedVector<uint32_t> q_pairs;
   hwy::AlignedVector<uint32_t> weight_pairs;  // [rows][weight_stride / 2]
-  // For N21, twice in a u32: of q and of weights, where these lie.
-  hwy::AlignedVector<uint32_t> q_exponents, weight_exponents;
   Magnitudes q_seen;
   Magnitudes v_seen;  // of every tile that acc has products of
   // N25: the scales of the current tile's keys, if keys have their own; 1 where

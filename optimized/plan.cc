@@ -171,7 +171,7 @@ const Target& TargetOf(const std::string& name) {
       [&](const Target& target) { return target.name == name; });
 }
 
-// Rows of a tile of products that are one chain (N3) or steps (N21).
+// Rows of a tile of products that are one chain (N3).
 int64_t TileRowsOf(const AttentionForwardProblem& problem, int threads) {
   const int64_t all = problem.batch * problem.kv_heads * RowsOf(problem);
   const int64_t many = kTilesOfAWorker * threads * kManyTileRows;
@@ -189,7 +189,6 @@ int64_t TilesInCache(const AttentionForwardProblem& problem, const Plan& plan) {
 BlockForm FormOf(const AttentionForwardProblem& problem, const Caps& caps,
                  const std::string& target) {
   if (problem.order == ProductOrder::kChain) return BlockForm::kNone;
-  if (StepOf(problem.order) != nullptr) return BlockForm::kSteps;
   if (caps.native_dot.value_or(true) && TargetOf(target).matrix_unit) {
     return BlockForm::kMatrix;
   }
@@ -230,19 +229,9 @@ int64_t TileRowsOfParts(const AttentionForwardProblem& problem, int64_t rows) {
 }
 
 std::string DotName(const Plan& plan) {
-  switch (plan.blocks) {
-    case BlockForm::kNone:
-      return plan.native_dot ? "pairs" : "f32";
-    case BlockForm::kMatrix:
-      return "matrix";
-    case BlockForm::kFlushed:
-      return "flushed";
-    case BlockForm::kGuarded:
-      return "guarded";
-    case BlockForm::kSteps:
-      break;
-  }
-  return "steps";
+  const char* const names[] = {plan.native_dot ? "pairs" : "f32", "matrix",
+                               "flushed", "guarded"};  // as in BlockForm
+  return names[static_cast<size_t>(plan.blocks)];
 }
 
 }  // namespace
@@ -284,6 +273,10 @@ Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& wish,
                       const Tuning& tuning) {
   Caps caps = wish;
   Status status = Validate(problem);
+  if (status.ok() && StepOf(problem.order) != nullptr) {
+    status = Status::Error(std::string("order=") + OrderName(problem.order) +
+                           " has no SIMD kernels; want the reference");
+  }
   if (status.ok()) status = CheckCaps(caps);
   if (!status.ok()) return status;
   const Result<std::string> target = TargetFor(problem, caps);

@@ -21,7 +21,7 @@ namespace lockstep::optimized {
 
 // What the caller allows or asks for; zero or empty means "choose".
 struct Caps {
-  std::string target;     // "AVX2", "AVX3", "AVX3_ZEN4", "AVX3_SPR"
+  std::string target;     // "AVX2", "AVX3"
   int threads = 0;        // > 0: exactly so many
   int64_t tile_rows = 0;  // any >= 1
   int64_t tile_keys = 0;  // a multiple of kStripes (N11); order=amx rounds it
@@ -51,14 +51,13 @@ struct Target {
   bool matrix_unit = false;  // may use TheMatrixUnit() for order=amx
 };
 
-// How products that are no chain are formed: of order=amx (N20) by one of three
-// with the same bits, of order=ampere and order=hopper (N21) in steps.
+// How products that are no chain are formed: those of order=amx (N20), by one
+// of three with the same bits.
 enum class BlockForm : uint8_t {
   kNone,     // order=chain
   kMatrix,   // by the matrix unit
   kFlushed,  // by multiply-adds while the processor flushes subnormals
   kGuarded,  // by multiply-adds, where no number can be one
-  kSteps,    // cut to integers (N21)
 };
 
 // Every compiled target, best first.
@@ -89,7 +88,8 @@ bool AllowsFixedPath(const AttentionForwardProblem& problem);
 
 // Where caps have no tile, that of `tuning` for this CPU, if there is one.
 // Errors: unknown or unsupported target, tile_keys not a multiple of kStripes,
-// negative values; Validate(problem)'s.
+// negative values; order=ampere and order=hopper, which only the reference has;
+// Validate(problem)'s.
 Result<Plan> MakePlan(const AttentionForwardProblem& problem, const Caps& caps,
                       const Tuning& tuning);
 // By TheTuning(). Errors: also TheTuning()'s.

@@ -71,7 +71,8 @@ void AttentionForward(const std::string& line, const nb::dict& inputs,
   Status status;
   {
     const nb::gil_scoped_release released;
-    if (!AnyTarget()) {
+    // No SIMD kernel has the orders of GPUs (N21).
+    if (!AnyTarget() || StepOf(problem.order) != nullptr) {
       status = reference::AttentionForward(problem, given, made);
     } else {
       const auto plan = optimized::MakePlan(problem, CapsOf(threads));

@@ -88,7 +88,14 @@ TEST_P(GoldenTarget, ReproducesEveryDigest) {
             Execution execution;
             RunOutcome outcome =
                 trial.kernels().RunOptimized(how, outputs, &execution);
-            EXPECT_EQ(execution.target, GetParam().name);
+            // The reference alone has the orders of GPUs (N21).
+            if (execution.backend == "reference") {
+              EXPECT_TRUE(execution.fallback_reason.starts_with(
+                  "no SIMD kernel has order="))
+                  << execution.fallback_reason;
+            } else {
+              EXPECT_EQ(execution.target, GetParam().name);
+            }
             return outcome;
           });
     }

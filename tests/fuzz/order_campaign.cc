@@ -1,8 +1,8 @@
 // Draws cases of an order (N20, N21) and holds every way to compute them
-// against the scalar reference, bit by bit: on each target that runs here, for
-// order=amx the matrix unit, multiply-adds that flush and guarded ones, for
-// order=ampere and order=hopper one thread and two. What the reference answers
-// is held against digests in a file, which other machines reproduce.
+// against the scalar reference, bit by bit: for order=amx, on each target that
+// runs here, the matrix unit, multiply-adds that flush and guarded ones. What
+// the reference answers is held against digests in a file, which other machines
+// reproduce.
 //   lockstep_order_campaign ORDER FILE CASES [CANDIDATE...] [!CANDIDATE...]
 // Candidates (of `lockstep verify`) have to agree, too; those behind a ! are
 // known to be wrong, and have to differ.
@@ -47,22 +47,19 @@ struct Way {
 std::vector<Way> BuiltinWays(ProductOrder order) {
   struct Form {
     const char* name;
-    std::optional<bool> native, flush;
-    int threads = 1;
+    bool native, flush;
   };
-  const std::vector<Form> forms =
-      order == ProductOrder::kAmx
-          ? std::vector<Form>{{" native", true, true},
-                              {" flushed", false, true},
-                              {" guarded", false, false}}
-          : std::vector<Form>{{" one thread", {}, {}}, {" two", {}, {}, 2}};
+  constexpr Form kForms[] = {{" native", true, true},
+                             {" flushed", false, true},
+                             {" guarded", false, false}};
   std::vector<Way> ways;
+  if (order != ProductOrder::kAmx) return ways;  // no SIMD kernel has them
   for (const std::string& target : test::RunnableTargets()) {
-    for (const Form& form : forms) {
+    for (const Form& form : kForms) {
       Way& way = ways.emplace_back();
       way.name = target + form.name;
       way.caps.target = target;
-      way.caps.threads = form.threads;
+      way.caps.threads = 1;
       way.caps.native_dot = form.native;
       way.caps.flush = form.flush;
     }

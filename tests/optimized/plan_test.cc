@@ -46,6 +46,15 @@ TEST(Plan, RefusesWhatItCannotDo) {
                             " is AVX3 here, which takes the bf16 dot "
                             "instruction where the CPU has it; want AVX3");
   }
+  for (const ProductOrder order :
+       {ProductOrder::kAmpere, ProductOrder::kHopper}) {
+    AttentionForwardProblem problem = Problem();
+    problem.lane = problem.p_lane = Lane::kBf16;
+    problem.order = order;
+    EXPECT_EQ(MakePlan(problem, {}).message(),
+              std::string("order=") + OrderName(order) +
+                  " has no SIMD kernels; want the reference");
+  }
   caps = {};
   caps.tile_keys = 40;
   ExpectRefused(caps, "multiple of 16");

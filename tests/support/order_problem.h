@@ -1,4 +1,5 @@
-// Problems on which an order of products (N20, N21) can be told from others.
+// Problems on which an order of products (N20, N21) can be told from others,
+// and draws of the orders that SIMD kernels have.
 #ifndef LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
 #define LOCKSTEP_TESTS_SUPPORT_ORDER_PROBLEM_H_
 
@@ -16,9 +17,8 @@
 
 namespace lockstep::test {
 
-inline constexpr ProductOrder kEveryOrder[] = {
-    ProductOrder::kChain, ProductOrder::kAmx, ProductOrder::kAmpere,
-    ProductOrder::kHopper};
+inline constexpr ProductOrder kEveryOrder[] = {ProductOrder::kChain,
+                                               ProductOrder::kAmx};
 
 inline Instance InOrder(ProductOrder order) {
   Instance instance;
@@ -46,7 +46,7 @@ inline Instance ManyTiles(ProductOrder order, std::mt19937& rng) {
 // A problem with few queries. `seed` steps through every order and through one
 // to three parts.
 inline Instance NextOrder(uint32_t seed, int64_t batch, std::mt19937& rng) {
-  Instance instance = InOrder(kEveryOrder[seed % 4]);
+  Instance instance = InOrder(kEveryOrder[seed % 2]);
   AttentionForwardProblem& p = instance.problem;
   p.batch = batch;
   p.q_heads = 4;
@@ -55,7 +55,7 @@ inline Instance NextOrder(uint32_t seed, int64_t batch, std::mt19937& rng) {
   p.kv_len = 70;
   p.head_dim = 33;
   p.value_dim = 20;
-  p.split = 1 + seed / 4 % 3;
+  p.split = 1 + seed / 2 % 3;
   instance.Fill(rng);
   return instance;
 }
@@ -66,7 +66,7 @@ inline Instance RandomParts(std::mt19937& rng) {
   AttentionForwardProblem& p = t.problem;
   while (p.kv_len <= kStripes) t = RandomInstance(rng);
   if (p.lane == Lane::kBf16 && p.p_lane == Lane::kBf16) {
-    p.order = kEveryOrder[Draw(rng, 0, 3)];
+    p.order = kEveryOrder[Draw(rng, 0, 1)];
   } else if (Draw(rng, 0, 3) == 0) {
     MakeF16(t);
   }

@@ -240,6 +240,11 @@ RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
 RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                                                const OutputSet& outputs,
                                                Execution* execution) const {
+  if (const std::string why = WhyNoKernel(data_.problem); !why.empty()) {
+    const RunOutcome outcome = RunReference(outputs, execution);
+    execution->fallback_reason = why;
+    return outcome;
+  }
   if (!SupportsTarget(how)) {
     return RunWithoutTarget(*this, how, outputs, execution);
   }
@@ -298,6 +303,7 @@ Status AttentionForwardTrial::RunTokens(
 std::vector<Variation> AttentionForwardTrial::OptimizedVariations(
     const Variation& fixed) const {
   const AttentionForwardProblem& p = data_.problem;
+  if (!WhyNoKernel(p).empty()) return {};
   // Odd rows, one row, whole and ragged vectors, more than the problem.
   return VariationsOf(
       {.threads = {1, 2},

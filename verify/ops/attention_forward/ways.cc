@@ -16,6 +16,11 @@ optimized::Caps ToCaps(const Variation& how) {
   return caps;
 }
 
+std::string WhyNoKernel(const AttentionForwardProblem& problem) {
+  if (StepOf(problem.order) == nullptr) return "";
+  return std::string("no SIMD kernel has order=") + OrderName(problem.order);
+}
+
 std::vector<std::string> RunningTargets(const Variation& how) {
   std::vector<std::string> names;
   for (const optimized::Target& target : optimized::Targets()) {

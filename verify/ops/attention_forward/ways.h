@@ -16,6 +16,10 @@ namespace lockstep::verify {
 
 optimized::Caps ToCaps(const Variation& how);
 
+// Says why no SIMD kernel computes the problem, so that the reference does;
+// empty if one does.
+std::string WhyNoKernel(const AttentionForwardProblem& problem);
+
 // Names of the targets that this CPU runs, among them the wanted one alone, if
 // one is wanted.
 std::vector<std::string> RunningTargets(const Variation& how);

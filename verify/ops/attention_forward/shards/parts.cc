@@ -182,6 +182,11 @@ RunOutcome AttentionPartTrial::RunReference(const OutputSet& outputs,
 RunOutcome AttentionPartTrial::RunOptimized(const Variation& how,
                                             const OutputSet& outputs,
                                             Execution* execution) const {
+  if (const std::string why = WhyNoKernel(problem_); !why.empty()) {
+    const RunOutcome outcome = RunReference(outputs, execution);
+    execution->fallback_reason = why;
+    return outcome;
+  }
   if (!SupportsTarget(how)) {
     return RunWithoutTarget(*this, how, outputs, execution);
   }
