@@ -47,6 +47,17 @@ TEST(Report, FailingCasesSayHowToSeeThemAgain) {
             std::string::npos);
 }
 
+// In two parts, as a cause is found after the verdict, and at once.
+TEST(Report, ACauseFollowsTheVerdict) {
+  CaseResult result = Failing();
+  result.no_cause = "unlike any known bug";
+  const std::string begin = ReportBegin(result, {});
+  const std::string rest = ReportCase(result, {}, true);
+  EXPECT_EQ(begin + rest, ReportCase(result, {}));
+  EXPECT_NE(begin.find("bits (o): o differs"), std::string::npos) << begin;
+  EXPECT_TRUE(rest.starts_with("      cause: unlike any known bug\n")) << rest;
+}
+
 TEST(Report, SummaryCounts) {
   Totals totals;
   totals.Add(Failing());

@@ -17,11 +17,18 @@ namespace {
 
 class StoppingCollector : public RunObserver {
  public:
+  void OnDecided(const CaseResult& result) override {
+    decided.push_back(result.line);
+    EXPECT_EQ(result.verdict, Verdict::kFail);
+    EXPECT_TRUE(results.empty() || results.back().line != result.line);
+    EXPECT_TRUE(result.causes.empty() && result.no_cause.empty());
+  }
   void OnCase(const CaseResult& result, const Totals&, int64_t) override {
     results.push_back(result);
     if (stop != nullptr) *stop = true;
   }
   std::vector<CaseResult> results;
+  std::vector<std::string> decided;
   std::atomic<bool>* stop = nullptr;
 };
 
@@ -92,7 +99,11 @@ TEST(Run, DrawsAreCountedApart) {
     return RunOutcome{};
   };
   collector.results.clear();
+  options.judge.causes = true;
   const Totals wrong = JudgeLines(Lines(1), options, narrow, &collector);
+  // The first of them has a cause, or why there is none.
+  EXPECT_FALSE(collector.results[0].draws[0].no_cause.empty());
+  EXPECT_TRUE(collector.results[0].draws[1].no_cause.empty());
   EXPECT_EQ(wrong.pass, 1);
   EXPECT_EQ(wrong.draws.fail, 2);
   EXPECT_EQ(ExitCode(wrong, {}), kExitFail);
@@ -229,6 +240,23 @@ TEST(Run, BudgetAndShardText) {
   for (const char* bad : {"", "1", "4/4", "-1/4", "1/0", "a/b", "1/4x"}) {
     EXPECT_FALSE(ParseShard(bad).ok()) << bad;
   }
+}
+
+// Before a cause is looked for.
+TEST(Run, AFailIsToldAtOnce) {
+  RunOptions options;
+  options.judge.causes = true;
+  options.jobs = 1;
+  StoppingCollector collector;
+  const std::vector<std::string> lines = {
+      "attention_forward sq=20 skv=20 d=4",
+      "attention_forward sq=20 skv=20 d=4 expect=fail"};
+  JudgeLines(lines, options, Wrong, &collector);
+  EXPECT_EQ(collector.decided, std::vector<std::string>{lines[0]});
+  ASSERT_EQ(collector.results.size(), 2u);
+  EXPECT_FALSE(collector.results[0].no_cause.empty());
+  JudgeLines(lines, options, NoDefect, &collector);
+  EXPECT_EQ(collector.decided.size(), 1u);
 }
 
 }  // namespace

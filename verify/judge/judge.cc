@@ -326,6 +326,14 @@ void Judgement::Decide() {
   }
 }
 
+// What a fail comes from may take seconds to find.
+void Judgement::Tell() const {
+  const bool wanted = options_.decided && !options_.only_verdict &&
+                      result_.verdict == Verdict::kFail &&
+                      request_.call->expect == Expect::kPass;
+  if (wanted) options_.decided(result_);
+}
+
 void Judgement::JudgeOutputs(const ChainPlace* among) {
   bool ran = Declared() && FirstRun();
   if (ran) {
@@ -354,6 +362,7 @@ void Judgement::JudgeOutputs(const ChainPlace* among) {
   SettleCandidate();
   if (among != nullptr) CheckPowerOfPrevious(*among);
   Decide();
+  Tell();
   DrawPicture();
   MeasureErrors();
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,9 @@ struct JudgeOptions {
   bool require_executed = false;
   // Only the verdict is computed: no baseline, no picture, no field.
   bool only_verdict = false;
+  // Told of a fail once it is one, before anything is said beside it; empty:
+  // nobody is.
+  std::function<void(const CaseResult&)> decided;
   const std::atomic<bool>* stop = nullptr;  // may be null
 };
 

@@ -76,6 +76,7 @@ class Judgement {
   void MeasureErrors();
   void AddBaselines();
   void Decide();
+  void Tell() const;
   // Of tables (block_plan.cc).
   bool Traced(const RunOutcome& outcome);
   void CheckInvariants(const PlanTrace& trace, const IntendedMask& mask);

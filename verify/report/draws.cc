@@ -4,8 +4,9 @@
 
 namespace lockstep::verify {
 
-std::string ReportCase(const CaseResult& result, const ReportStyle& style) {
-  std::string text = ReportOne(result, style);
+std::string ReportCase(const CaseResult& result, const ReportStyle& style,
+                       bool begun) {
+  std::string text = ReportOne(result, style, begun);
   for (const CaseResult& drawn : result.draws) {
     // Drawn blindly: that it proves little is counted, no more.
     if (drawn.verdict == Verdict::kUntrusted && !style.verbose) continue;

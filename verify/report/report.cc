@@ -11,7 +11,7 @@
 namespace lockstep::verify {
 namespace {
 
-// What is wrong in a sentence, before the numbers that show it.
+// What is wrong in a sentence.
 std::string CauseLines(const CaseResult& result) {
   std::string text;
   for (const Explanation& cause : result.causes) {
@@ -103,6 +103,11 @@ std::string ShardLines(const CaseResult& result) {
   return text;
 }
 
+bool IsQuiet(const CaseResult& result) {
+  return result.verdict == Verdict::kPass ||
+         result.verdict == Verdict::kSkipped;
+}
+
 std::string Details(const CaseResult& result) {
   std::string text = JudgedLines(result) + ShardLines(result);
   for (const Comparison& comparison : result.comparisons) {
@@ -145,10 +150,8 @@ std::string Details(const CaseResult& result) {
 
 }  // namespace
 
-std::string ReportOne(const CaseResult& result, const ReportStyle& style) {
-  const bool quiet =
-      result.verdict == Verdict::kPass || result.verdict == Verdict::kSkipped;
-  if (quiet && !style.verbose) return "";
+std::string ReportBegin(const CaseResult& result, const ReportStyle& style) {
+  const bool quiet = IsQuiet(result);
   std::string name = Excused(result) ? "known" : VerdictName(result.verdict);
   if (!quiet) {
     std::transform(name.begin(), name.end(), name.begin(), [](char c) {
@@ -162,7 +165,7 @@ std::string ReportOne(const CaseResult& result, const ReportStyle& style) {
     if (!result.reason.empty()) text += "  (" + Printable(result.reason) + ")";
     text += "  " + Seconds(result.seconds);
   }
-  text += "\n" + CauseLines(result);
+  text += "\n";
   if (!quiet && !result.draw_of.empty()) {
     text += "      draw of " + Printable(result.draw_of) + "\n";
   }
@@ -171,6 +174,15 @@ std::string ReportOne(const CaseResult& result, const ReportStyle& style) {
             Printable(finding.check) +
             "): " + Broken(Printable(finding.message)) + "\n";
   }
+  return text;
+}
+
+std::string ReportOne(const CaseResult& result, const ReportStyle& style,
+                      bool begun) {
+  const bool quiet = IsQuiet(result);
+  if (quiet && !style.verbose) return "";
+  std::string text = begun ? "" : ReportBegin(result, style);
+  text += CauseLines(result);
   if (!result.one_field.empty()) {
     text += "      profile: " + OneFieldText(result) + "\n";
   }

@@ -83,8 +83,13 @@ std::vector<std::string> TargetsNotRun(std::string_view candidate, bool pairs,
 std::string NotRunLine(const std::vector<std::string>& targets);
 
 // Nothing for a passing case unless verbose. With its draws, or without them.
-std::string ReportCase(const CaseResult& result, const ReportStyle& style);
-std::string ReportOne(const CaseResult& result, const ReportStyle& style);
+// `begun`: ReportBegin was printed.
+std::string ReportCase(const CaseResult& result, const ReportStyle& style,
+                       bool begun = false);
+std::string ReportOne(const CaseResult& result, const ReportStyle& style,
+                      bool begun = false);
+// The verdict and what is wrong where, before what it may come from.
+std::string ReportBegin(const CaseResult& result, const ReportStyle& style);
 
 // "executed  optimized on AVX3; 2 threads" and "skipped   WHY, WHY"; nothing
 // where there is none.

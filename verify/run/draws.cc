@@ -51,6 +51,7 @@ JudgeOptions OptionsOfDraws(JudgeOptions options) {
   options.one_field = false;
   options.causes = false;
   options.pictures = false;
+  options.decided = nullptr;
   return options;
 }
 
@@ -58,7 +59,9 @@ void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
   if (!WorthDraws(*result)) return;
   const int64_t count =
       std::min(request.count, request.candidate.traits().MostDraws());
-  const JudgeOptions options = OptionsOfDraws(request.options);
+  JudgeOptions options = OptionsOfDraws(request.options);
+  // One draw that fails has a cause; others fail for the same reason.
+  options.causes = request.options.causes;
   // Weights in fp8 vanish beside others; what has answers has none to this.
   const bool fp8 = request.own.claims != nullptr &&
                    request.own.claims->p == NumberType::kE4m3 && count > 0 &&
@@ -77,6 +80,7 @@ void JudgeDraws(const DrawsRequest& request, CaseResult* result) {
       NoteAbsent(drawn, result);
       continue;
     }
+    options.causes = options.causes && drawn.verdict != Verdict::kFail;
     drawn.op = result->op;
     drawn.origin = result->origin;
     drawn.draw_of = result->line;

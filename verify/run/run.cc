@@ -199,6 +199,13 @@ CaseResult Run::JudgeRefusal(const Call& call, const Candidate& candidate,
   return result;
 }
 
+void Run::Place(const Call& call, CaseResult* result) const {
+  result->replay_case = *call.replay;
+  result->op = OpName(call.request);
+  result->origin = call.origin;
+  result->known = MatchKnown(options_.known, *result);
+}
+
 CaseResult Run::JudgeCall(const Call& call, Candidate& candidate,
                           const JudgeOptions& judge,
                           const ChainPlace& place) const {
@@ -207,10 +214,7 @@ CaseResult Run::JudgeCall(const Call& call, Candidate& candidate,
       call.request.expect == Expect::kRefuse
           ? JudgeRefusal(call, candidate, judge)
           : JudgeCase(RequestOf(call), candidate, judge, &place);
-  result.replay_case = *call.replay;
-  result.op = OpName(call.request);
-  result.origin = call.origin;
-  result.known = MatchKnown(options_.known, result);
+  Place(call, &result);
   if (!call.first || !call.last) return result;
   JudgeDraws({RequestOf(call), candidate, OptionsFor(call), options_.draws},
              &result);
@@ -245,7 +249,8 @@ int Run::Jobs() const {
 
 // A worker's part: units as they come, until there is none.
 void Run::JudgeUnits(const Candidates& candidates, SideBySide* all,
-                     TruthChain* truths, const Suggested& suggested) const {
+                     TruthChain* truths, const Suggested& suggested,
+                     RunObserver* observer) const {
   while (const std::optional<CallUnit> unit = all->Take()) {
     for (int64_t n = unit->begin; n < unit->end && all->Begins(n); ++n) {
       const Call& call = calls_[static_cast<size_t>(n)];
@@ -254,6 +259,11 @@ void Run::JudgeUnits(const Candidates& candidates, SideBySide* all,
       // vain; what is told is the same.
       judge.causes = judge.causes && suggested.explained < kMostExplained;
       judge.pictures = judge.pictures && suggested.pictured < kMostPictured;
+      judge.decided = [&](CaseResult result) {
+        if (!all->IsNext(n)) return;
+        Place(call, &result);
+        observer->OnDecided(result);
+      };
       CaseResult result =
           JudgeCall(call, *candidates[call.candidate], judge, {*truths, n});
       truths->End(n);
@@ -264,16 +274,21 @@ void Run::JudgeUnits(const Candidates& candidates, SideBySide* all,
 }
 
 // Of a result in its turn: keeps what is said beside a verdict to the first few
-// failures.
+// failures, draws among them.
 void Run::CountSuggestions(bool causes, CaseResult* result,
                            Suggested* suggested) const {
-  const bool failed =
-      result->verdict == Verdict::kFail && result->expect != Expect::kRefuse;
-  if (causes && failed && suggested->explained++ >= kMostExplained) {
-    result->causes.clear();
-    result->no_cause.clear();
-    result->cause_kernels = 0;
-    result->cause_seconds = 0;
+  const auto count = [&](bool failed, CaseResult* one) {
+    if (!failed || suggested->explained++ < kMostExplained) return;
+    one->causes.clear();
+    one->no_cause.clear();
+    one->cause_kernels = 0;
+    one->cause_seconds = 0;
+  };
+  count(causes && result->verdict == Verdict::kFail &&
+            result->expect != Expect::kRefuse,
+        result);
+  for (CaseResult& drawn : result->draws) {
+    count(!drawn.causes.empty() || !drawn.no_cause.empty(), &drawn);
   }
   if (suggested->pictured >= kMostPictured) {
     result->picture.reset();
@@ -306,13 +321,13 @@ Totals Run::Judge(RunObserver* observer) {
   RunOwnThreads(Jobs(), [&](int worker) {
     AtWork at_work(&all);
     if (worker == 0) {
-      JudgeUnits(candidates_, &all, &truths, suggested);
+      JudgeUnits(candidates_, &all, &truths, suggested, observer);
     } else {
       Candidates own;
       for (const auto& candidate : candidates_) {
         own.push_back(candidate->Copy());
       }
-      JudgeUnits(own, &all, &truths, suggested);
+      JudgeUnits(own, &all, &truths, suggested, observer);
     }
     at_work.Finish();
   });

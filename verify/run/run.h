@@ -76,6 +76,9 @@ Result<std::vector<Job>> JobsFromText(const std::string& name,
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
+  // Called before that for the next case, once it is known to fail; not for
+  // every such case.
+  virtual void OnDecided(const CaseResult& result) { (void)result; }
   // `remaining`: cases still to come.
   virtual void OnCase(const CaseResult& result, const Totals& totals,
                       int64_t remaining) = 0;
@@ -129,10 +132,13 @@ class Run {
   CaseResult JudgeCall(const Call& call, Candidate& candidate,
                        const JudgeOptions& judge,
                        const ChainPlace& place) const;
+  // What the run knows of a result, beside what its judge does.
+  void Place(const Call& call, CaseResult* result) const;
   CaseResult JudgeRefusal(const Call& call, const Candidate& candidate,
                           JudgeOptions judge) const;
   void JudgeUnits(const Candidates& candidates, SideBySide* all,
-                  TruthChain* truths, const Suggested& suggested) const;
+                  TruthChain* truths, const Suggested& suggested,
+                  RunObserver* observer) const;
   void CountSuggestions(bool causes, CaseResult* result,
                         Suggested* suggested) const;
 

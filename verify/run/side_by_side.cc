@@ -72,6 +72,11 @@ void SideBySide::Deliver(int64_t call, CaseResult result, bool causes) {
   changed_.notify_all();
 }
 
+bool SideBySide::IsNext(int64_t call) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return call == told_ && call < end_;
+}
+
 void SideBySide::Leave(const CallUnit& unit) {
   const std::lock_guard<std::mutex> lock(mutex_);
   --working_;

@@ -49,6 +49,8 @@ class SideBySide {
   // Whether this call of a unit is to be judged; where not, none after it is.
   bool Begins(int64_t call);
   void Deliver(int64_t call, CaseResult result, bool causes);
+  // Whether all calls before it were told of, and it will be.
+  bool IsNext(int64_t call);
   // The unit is done with.
   void Leave(const CallUnit& unit);
   // Nothing more is reported.

@@ -140,6 +140,13 @@ Outputs::Outputs(const SessionOptions& options, int64_t total,
   }
 }
 
+void Outputs::OnDecided(const CaseResult& result) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  progress_.Clear();
+  *text_ << ReportBegin(result, style_) << std::flush;
+  begun_ = true;
+}
+
 void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Emit(CaseEvents(result));
@@ -163,7 +170,8 @@ void Outputs::OnCase(const CaseResult& result, const Totals&, int64_t) {
   ++done_;
   if (result.origin.fresh) ++fresh_;
   findings_ += static_cast<int64_t>(result.findings.size());
-  const std::string text = ReportCase(result, style_);
+  const std::string text =
+      ReportCase(result, style_, std::exchange(begun_, false));
   if (!text.empty()) {
     progress_.Clear();
     *text_ << text << std::flush;

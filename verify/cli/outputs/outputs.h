@@ -46,6 +46,7 @@ class Outputs : public RunObserver {
   Outputs(const SessionOptions& options, int64_t total,
           const Environment& environment, ReceiptRequest request);
 
+  void OnDecided(const CaseResult& result) override;
   void OnCase(const CaseResult& result, const Totals&, int64_t) override;
   void ShowProgress();
   // Ends the process inside a case, with all that is known by then; the case
@@ -86,6 +87,7 @@ class Outputs : public RunObserver {
   std::mutex mutex_;
   Totals totals_;  // so far
   const int64_t total_;
+  bool begun_ = false;  // the next case is on the screen as one that fails
   int64_t done_ = 0;
   int64_t fresh_ = 0;  // of them, with drawn seeds
   int64_t findings_ = 0;
