@@ -1,8 +1,9 @@
-#include "fuzz/claims.h"
-
+// What a kernel says that it computes, in terms of the features of a domain.
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+
+#include "fuzz/run.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "fuzz/claims.h"
 #include "fuzz/conventions.h"
 #include "verify/base/status_macros.h"
 #include "verify/candidate/process/shared_core.h"

@@ -121,6 +121,12 @@ struct Report {
   std::vector<std::string> Unproved() const;
 };
 
+// Words of a kernel's claims (docs/wire.md), each with the features of the
+// domain that show it. Words that no feature shows are left out, and so are
+// lanes where the target has one lane.
+std::map<std::string, std::vector<size_t>> ClaimedFeatures(
+    const Target& target, const verify::Domain& domain);
+
 class Observer {
  public:
   virtual ~Observer() = default;

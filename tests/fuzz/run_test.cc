@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "fuzz/claims.h"
 #include "fuzz/text.h"
 #include "verify/registry/ops.h"
 

@@ -18,39 +18,7 @@ namespace lockstep::verify {
 
 // The generator this library has. A change of what a version draws is a new
 // version; `gen=` of case lines is about inputs and has its own count.
-// 2: attention_forward has the fills caps, drift and low in place of another
-// one's; every other choice is version 1's, whose key the draws keep.
-// 3: attention_forward has order=amx in half of the calls whose lane and p are
-// bf16; every other choice is version 2's.
-// 4: attention, its gradients too, has the head sizes of real models in one
-// case of eight and an axis of 257 to 2049 in one of forty; scans of all kinds
-// have the widths of real models in one of twelve and 257 to 1025 tokens in one
-// of forty. One of ten is a further draw (draws/further.h) of the case that it
-// would be. Every other choice is version 3's.
-// 5: in one case of attention_forward in forty, one tensor reaches over 2^31
-// elements. Every other choice is version 4's.
-// 6: one sequence of attention_forward in eight has keys in parts. Every other
-// choice is version 5's.
-// 7: in one case of attention_forward in twenty, keys lie in pages. Every other
-// choice is version 6's.
-// 8: one case of attention_forward in twenty is a ragged batch.
-// Every other choice is version 7's.
-// 9: one case of attention_backward in twenty is a ragged batch.
-// 10: in one case of attention_forward in twenty, v lies in k. Every other
-// choice is version 9's.
-// 11: in one case of attention_forward in twenty, k and v are in fp8, with or
-// without scales. Every other choice is version 10's.
-// 12: in one case of attention_forward in twenty, the mask has index lists.
-// Every other choice is version 11's.
-// 13: half of the cases whose k and v are in fp8 have q in fp8, too. Every
-// other choice is version 12's.
-// 14: in one case of attention_backward in twenty, the mask has index lists.
-// Every other choice is version 13's.
-// 15: each row of a table of shapes that people serve and train comes once in
-// 200 cases of every op but block_plan (draws/served.h). One of three sequences
-// in bf16 is in f16. Pools have strides of their own in half of the cases with
-// pages. The first cases have ordinary numbers. Numbers of f16 and fp8 stay in
-// their range. Every other choice is version 14's.
+// docs/fuzzing.md says what each draws.
 inline constexpr uint32_t kDomainVersion = 15;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards

@@ -68,11 +68,13 @@ constexpr const char* kTraining[] = {
     "hq=2 hkv=1 sq={3..20} skv={3..20} d=128 dv=96",
     "hq=2 hkv=1 sq={3..16} skv=$ d=192 dv=128 mask=causal",
     "hq=2 hkv=1 sq={3..16} skv={3..16} d={64|96|128|256} dv={32|64|80|96|128}",
-    // Documents, by ids and end to end.
+    // Documents, by ids and end to end; lists of keys among them.
     "hq=2 hkv=1 sq=40 skv=40 d=64 q_seg=runs:{13,27|16,24|1,9,30|39,1} "
     "kv_seg=runs:$ mask=causal",
     "b=3 hq=2 hkv=1 sq=33 skv=33 d=64 layout=varlen valid_q={1..33},0,33 "
     "valid_kv=$,0,33 mask=causal",
+    "b=2 hq=2 hkv=1 sq=6 skv=40 d=32 layout=varlen valid_q={1..6},6 "
+    "valid_kv=40,{6..40} mask=index:{4|8|16}",
     // A step of ring attention, cross attention, a chunk behind others.
     "hq=2 hkv=2 sq={9..33} skv={9..33} d=64 dlse=normal:1",
     "hq=2 hkv=2 sq={5..20} skv={20..50} d=64 valid_kv={1..20}",
