@@ -9,6 +9,7 @@
 
 #include "tests/verify/answers.h"
 #include "tests/verify/trials.h"
+#include "verify/base/elements.h"
 #include "verify/causes/explain.h"
 #include "verify/profile/profile.h"
 
@@ -68,6 +69,7 @@ TEST(Causes, CertainIsWhatIndependentRowsShow) {
        none,
        {"attn.max_init_zero", "attn.fixed_max", "attn.sink_not_in_max"},
        false},
+      {small, "mutant:attn.zeros", none, {}, false},
       {small, "variant:exact", Everywhere(std::nanf("")), {}, false},
       {small, "variant:exact", Everywhere(HUGE_VALF), {}, false},
       {small,
@@ -102,6 +104,32 @@ TEST(Causes, CertainIsWhatIndependentRowsShow) {
               1)
         << ExplanationText(causes[0]);
     EXPECT_EQ(causes[0].Proved(), row.proved) << ExplanationText(causes[0]);
+  }
+}
+
+// Many bugs leave zeros, everywhere or in some rows.
+TEST(Causes, ZerosProveNothing) {
+  for (const char* line :
+       {"attention_forward hq=2 sq=20 skv=20 d=8 mask=causal",
+        "attention_backward hq=2 sq=20 skv=20 d=8 mask=causal",
+        "mamba3_scan t=20 h=2 n=8 p=4", "ssd_scan t=20 h=2 n=8 p=4"}) {
+    const auto trial = Open(line);
+    for (const int64_t end : {int64_t{8}, int64_t{1000}}) {
+      const OutputSet answer = Reference(*trial);
+      for (size_t t = 0; t < answer.tensors.size(); ++t) {
+        const OutputSpec& spec = trial->outputs()[t];
+        ForElements(spec.shape, [&](const At& at) {
+          const int64_t row = at[spec.down];
+          if (row >= 4 && row < end) SetElement(answer.tensors[t].view, at, 0);
+        });
+      }
+      Explainer explainer(OpName(ParseCase(line, Ops()).value()), nullptr);
+      explainer.AddWrong(*trial, answer);
+      for (const Explanation& cause : explainer.Causes()) {
+        EXPECT_FALSE(cause.Proved() || cause.same_bits)
+            << line << ": " << ExplanationText(cause);
+      }
+    }
   }
 }
 

@@ -227,7 +227,7 @@ TEST(Causes, NaNAloneIsNoProof) {
       First("attention_forward hq=2 sq=24 skv=24 d=8 valid_q=17 seed=5",
             "mutant:attn.empty_row_nan");
   EXPECT_EQ(cause.bug, "attn.empty_row_nan");
-  EXPECT_EQ(cause.doubt, "only NaN, infinity or noise agree");
+  EXPECT_EQ(cause.doubt, "only NaN, infinity, zeros or noise agree");
 }
 
 TEST(Causes, OneKeyIsSaidInTheSingular) {

@@ -37,9 +37,6 @@ constexpr double kMostAgainst = 0.1;
 // them.
 constexpr int64_t kShardWork = int64_t{1} << 22;
 
-// Of a run, beside its multiply-adds.
-constexpr double kWorkOfRun = 0x1p12;
-
 uint64_t HashOf(const Numbers& numbers, uint64_t hash) {
   for (const std::vector<float>& output : numbers) {
     for (const float x : output) {
@@ -77,17 +74,6 @@ double MeanOf(double sum, int64_t cases) {
   return sum / static_cast<double>(cases);
 }
 
-// Multiply-adds of one kernel on these rows.
-double WorkOf(const Trial& trial, const LookedAt& rows) {
-  if (!rows.empty()) {
-    return static_cast<double>(std::ssize(rows)) *
-           static_cast<double>(trial.RowCost());
-  }
-  // A scan computes its rows together, and little of it at once.
-  const std::optional<Work> work = trial.facts().CountWork();
-  return work ? work->flop : static_cast<double>(WorkToExplain(trial));
-}
-
 // Whether a case says anything of a bug: it or the answer is off. Of a wrong
 // answer also if that is little, or if it has the bug's bits to the last.
 bool Says(const Fit& fit, bool wrong_answer) {
@@ -113,10 +99,13 @@ void Spoil(const Trial& trial, const LookedAt& rows, const OutputSet& outputs) {
 
 }  // namespace
 
-int64_t WorkToExplain(const Trial& trial) {
-  const int64_t row = std::max<int64_t>(trial.RowCost(), 1);
-  const int64_t most = std::numeric_limits<int64_t>::max();
-  return trial.rows() > most / row ? most : trial.rows() * row;
+std::string DoubtOf(const Distances& evidence) {
+  if (evidence.agree == 0) return "only NaN, infinity, zeros or noise agree";
+  if (evidence.rows < kProvingRows) return "only one row shows it";
+  if (evidence.agree < kProvingElements) return "few elements show it";
+  const bool against = static_cast<double>(evidence.against) >
+                       kMostAgainst * static_cast<double>(evidence.agree);
+  return against ? "small errors contradict it" : "";
 }
 
 bool Explainer::Held::Scoped() const {
@@ -132,13 +121,9 @@ double Explainer::Held::Explained() const {
 std::string Explainer::Held::Doubt(bool all) const {
   const Distances& evidence = Scoped() ? there : everywhere;
   if (Explained() < kCauseReproduced) return "something else is wrong, too";
-  if (evidence.agree == 0) return "only NaN, infinity or noise agree";
-  if (evidence.rows < kProvingRows) return "only one row shows it";
-  if (evidence.agree < kProvingElements) return "few elements show it";
-  const bool against = static_cast<double>(evidence.against) >
-                       kMostAgainst * static_cast<double>(evidence.agree);
-  if (against) return "small errors contradict it";
-  return all ? "" : "the budget was spent before all known bugs were tried";
+  const std::string doubt = DoubtOf(evidence);
+  if (!doubt.empty() || all) return doubt;
+  return "the budget was spent before all known bugs were tried";
 }
 
 Explainer::Explainer(std::string op, const NumericProfile* profile,
@@ -278,7 +263,7 @@ void Explainer::TryShards(const ShardSpec& shard) {
       ShardHypothesesOf(op_, profile_, shard.count);
   const int64_t before = tried_;
   HoldAll(all);
-  spent_ += WorkOf(trial, {}) * static_cast<double>(tried_ - before);
+  spent_ += WorkOfRows(trial, {}) * static_cast<double>(tried_ - before);
   // Pairs are of bugs in one kernel.
   std::erase_if(held_, [](const Held& held) {
     return InShards(held.hypothesis) && held.Explained() < kCauseStated;
@@ -287,7 +272,7 @@ void Explainer::TryShards(const ShardSpec& shard) {
 
 void Explainer::Add(Ground ground) {
   const bool sample = !ground.rows.empty();
-  ground.work = kWorkOfRun + WorkOf(*ground.trial, ground.rows);
+  ground.work = WorkOfRows(*ground.trial, ground.rows);
   grounds_.push_back(std::move(ground));
   if (grounds_.size() == 1) {
     HoldAll(HypothesesOf(op_, profile_));
@@ -345,7 +330,9 @@ Explanation Explainer::ExplanationOf(size_t n) const {
   if (held.Scoped()) cause.where = held.where;
   cause.candidate = held.hypothesis.spec;
   cause.explained = held.Explained();
-  cause.same_bits = held.same_bits;
+  // Where all is zero, other bugs have the same bits, too.
+  const Distances& evidence = held.Scoped() ? held.there : held.everywhere;
+  cause.same_bits = held.same_bits && evidence.agree > 0;
   cause.doubt = held.Doubt(all_tried_);
   for (const Held& other : held_) {
     const std::string name = other.hypothesis.Name();

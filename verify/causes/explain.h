@@ -25,6 +25,12 @@ namespace lockstep::verify {
 inline constexpr int64_t kCauseWork = int64_t{1} << 20;
 inline constexpr int64_t kReplaysOfVerdict = int64_t{1} << 27;
 int64_t WorkToExplain(const Trial& trial);
+// Multiply-adds of an emulated kernel on these rows, and of its mask.
+double WorkOfRows(const Trial& trial, const LookedAt& rows);
+
+// Why these rows and elements prove no cause that explains the error; empty:
+// they do.
+std::string DoubtOf(const Distances& evidence);
 
 // Multiply-adds of emulated kernels that take an ordinary core about a second.
 // Budgets are counted in them: what is found depends on no machine's speed.
@@ -48,6 +54,9 @@ class Explainer {
   // An answer with which nothing is wrong: bugs that would show are not it.
   // Not the first.
   void AddRight(const Trial& trial);
+
+  // Takes off the budget what else was done for it.
+  void Spend(double work) { spent_ += work; }
 
   // Holds pairs of bugs against the answers, where no single one reproduces
   // them: each of the nearest with every other. Some thousand kernels run.

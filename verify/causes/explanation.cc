@@ -31,6 +31,13 @@ std::string ExplanationText(const Explanation& cause) {
   }
   std::string text = (cause.Proved() ? "" : "perhaps ") + cause.what;
   if (!cause.where.empty()) text += ", in " + cause.where;
+  if (cause.bug.starts_with(kAsked)) {
+    text += cause.Proved()
+                ? ": so asked, the answer is right"
+                : ": not proved (" + cause.doubt + "), " + Share(cause);
+    for (const std::string& other : cause.alike) text += "; or " + other;
+    return text;
+  }
   text += (cause.Proved() ? ": behaves like " : ": like ") + cause.bug;
   if (!cause.Proved()) text += ", not proved (" + cause.doubt + ")";
   text += ", " + Share(cause);

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::verify {
@@ -22,8 +23,13 @@ inline constexpr double kCauseNear = 0.03;
 // CPU time for the known bugs of one finding, in seconds.
 inline constexpr double kCauseSeconds = 2;
 
+// What the name of a question begins with that is answered in place of the
+// case's own.
+inline constexpr std::string_view kAsked = "asked.";
+
 struct Explanation {
-  std::string bug;    // of the catalogue: "attn.window_left_plus_one"
+  // Of the catalogue: "attn.window_left_plus_one"; or "asked.scale".
+  std::string bug;
   std::string what;   // its sentence there
   std::string where;  // "h 2, 3 of 4"; empty: wherever the bug can show
   // Spec of the emulated kernel with the bug.

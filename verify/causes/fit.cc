@@ -89,13 +89,19 @@ double NoiseOf(const OutputSpec& spec, float right, double scale) {
 // All of one line: sums of its finite elements, and what is special once.
 class LineFit {
  public:
-  LineFit(const OutputSpec& spec, double scale) : spec_(spec), scale_(scale) {}
+  // `same`: all bits of the answer are the bug's. Then little is evidence, too;
+  // beside other bits it is noise that agrees.
+  LineFit(const OutputSpec& spec, double scale, bool same)
+      : spec_(spec), scale_(scale), same_(same) {}
 
   void Add(const Triple& at) {
     if (!at.Finite()) return AddSpecial(at);
     sums_.wrong += Squared(at.produced, at.right, scale_);
     sums_.left += Squared(at.produced, at.bug, scale_);
     sums_.moved += Squared(at.bug, at.right, scale_);
+    ++finite_;
+    if (finite_ == 1) first_ = at.produced;
+    equal_ = equal_ && at.produced == first_;
     Weigh(at);
   }
 
@@ -104,6 +110,8 @@ class LineFit {
     all.wrong += wrong_ ? 1 : 0;
     all.left += left_ ? 1 : 0;
     all.moved += moved_ ? 1 : 0;
+    // A line of one number shows where a bug is, not which.
+    if (finite_ > 1 && equal_) all.agree = 0;
     return all;
   }
 
@@ -132,10 +140,11 @@ class LineFit {
     const double most = std::max(error, move);
     if (error > kPlain * noise) ++sums_.erring;
     if (move > kPlain * noise) ++sums_.moving;
-    const bool bits = SameBits(at.produced, at.bug) && error > 0;
+    const bool bits = same_ && error > 0;
     if (bits || (most > kPlain * noise &&
                  Gap(at.produced, at.bug) <= kAgrees * most + noise)) {
-      ++sums_.agree;
+      // Many bugs leave or make a zero.
+      if (at.produced != 0) ++sums_.agree;
     } else if (most > kPlain * noise) {
       ++sums_.against;
     }
@@ -143,8 +152,12 @@ class LineFit {
 
   const OutputSpec& spec_;
   const double scale_;
+  const bool same_;
   Distances sums_;
   bool wrong_ = false, left_ = false, moved_ = false;
+  int64_t finite_ = 0;  // elements
+  float first_ = 0;     // of these, as produced
+  bool equal_ = true;   // to all others
 };
 
 // With the bug where that is nearer, without it elsewhere; outputs that lack
@@ -240,6 +253,12 @@ void Distances::Remove(const Distances& other) {
 Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
           const Numbers& bug, const LookedAt& looked_at) {
   Fit fit;
+  for (size_t t = 0; t < right.size(); ++t) {
+    fit.same_bits =
+        fit.same_bits && (right[t].empty() ||
+                          std::equal(produced[t].begin(), produced[t].end(),
+                                     bug[t].begin(), bug[t].end(), SameBits));
+  }
   // Lines of two outputs at one place are one row's.
   std::set<std::pair<std::string, std::array<int64_t, 4>>> rows;
   for (size_t t = 0; t < right.size(); ++t) {
@@ -255,10 +274,9 @@ Fit FitOf(const Trial& trial, const Numbers& right, const Numbers& produced,
     }
     size_t at = 0;
     for (const int64_t line : LinesOf(trial, t, looked_at)) {
-      LineFit of_line(spec, scale);
+      LineFit of_line(spec, scale, fit.same_bits);
       for (int64_t c = 0; c < spec.shape[3]; ++c, ++at) {
         of_line.Add({right[t][at], produced[t][at], bug[t][at]});
-        fit.same_bits = fit.same_bits && SameBits(produced[t][at], bug[t][at]);
       }
       Distances here = of_line.Take();
       here.lines = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <string_view>
 
 #include "verify/base/format.h"
@@ -148,6 +149,17 @@ std::vector<Hypothesis> HypothesesOf(const std::string& op,
     return one.bug->op() == op;
   });
   return all;
+}
+
+std::string RightKernelOf(const std::string& op,
+                          const NumericProfile* profile) {
+  std::map<std::string, int64_t> often;
+  std::string usual;
+  for (const Hypothesis& one : HypothesesOf(op, profile)) {
+    if (one.bug->op() != op) continue;
+    if (++often[one.right] > often[usual]) usual = one.right;
+  }
+  return usual;
 }
 
 std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,

@@ -32,6 +32,9 @@ struct Hypothesis {
 std::vector<Hypothesis> HypothesesOf(const std::string& op,
                                      const NumericProfile* profile);
 
+// The emulated kernel in which most of them are planted, without a bug.
+std::string RightKernelOf(const std::string& op, const NumericProfile* profile);
+
 // The same of kernels that compute a case in `count` shards, right ones, and
 // put the answers together wrongly.
 std::vector<Hypothesis> ShardHypothesesOf(const std::string& op,

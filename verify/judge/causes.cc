@@ -6,13 +6,17 @@
 #include <ctime>
 #include <limits>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "verify/base/format.h"
 #include "verify/causes/detail.h"
 #include "verify/causes/explain.h"
 #include "verify/causes/hypotheses.h"
+#include "verify/causes/questions.h"
 #include "verify/causes/twin.h"
 #include "verify/judge/bounded.h"
 #include "verify/judge/pictures/ask_again.h"
@@ -23,15 +27,34 @@ namespace {
 
 // Multiply-adds of a row up to which all known bugs are held against a sample
 // of the case itself; longer rows are made shorter first, if the kernel can be
-// asked: to one of these sides, the first on which it fails.
+// asked: to one of these sides, the first on which it fails. Where rows are not
+// apart, all of a case has to be short.
 constexpr int64_t kShortRow = int64_t{1} << 16;
 constexpr int64_t kTwinSides[] = {256, 1024};
+constexpr int64_t kWholeTwinSides[] = {256, 128, 64, 32, 16};
 // Multiply-adds of the smaller cases that are asked for, at most.
 constexpr int64_t kTwinWork = int64_t{1} << 28;
 // Where no smaller case can be asked for, part of that goes to the given one.
 constexpr double kAnswersAlone = 1.25;
-// Rows of a smaller case that tell whether it fails.
+// Rows of a smaller case that tell whether it fails, and that tell whether the
+// answer is right for another question.
 constexpr int64_t kTwinRows = 96;
+// The part of the budget that other questions get beside the known bugs, and
+// that these get where a question was answered: they only name it then.
+constexpr double kQuestions = 0.25;
+
+std::span<const int64_t> SidesOf(bool apart) {
+  if (apart) return kTwinSides;
+  return kWholeTwinSides;
+}
+
+// Every so many-th row, kTwinRows about.
+LookedAt EvenRows(const Trial& trial) {
+  LookedAt rows;
+  const int64_t step = std::max<int64_t>(trial.rows() / kTwinRows, 1);
+  for (int64_t row = 0; row < trial.rows(); row += step) rows.push_back(row);
+  return rows;
+}
 
 // What other arithmetic may be off by in an element, about.
 double NoiseOf(Lane lane, double truth, double scale) {
@@ -108,7 +131,10 @@ class CauseFinder {
     Scene scene{from_.request.call, &from_.trial, &from_.produced,
                 from_.errors};
     if (!OnOwnInputs(failed_, finding)) {
-      const auto worth = [](const Trial&) { return true; };
+      const auto worth = [&](const Trial& trial) {
+        explainer_.Spend(static_cast<double>(WorkToExplain(trial)));
+        return true;
+      };
       if (!AskAgain(from_.request, from_.candidate, finding.line, worth,
                     &asked)) {
         return;
@@ -128,6 +154,7 @@ class CauseFinder {
 
   void Look(const Scene& scene) {
     if (!TooLargeToExplain(*scene.call, *scene.trial)) {
+      AskOtherwise(scene);
       explainer_.AddWrong(*scene.trial, *scene.produced);
       return;
     }
@@ -142,6 +169,7 @@ class CauseFinder {
 
   // A sample for all bugs, then one for those that are left.
   void AddSamples(const Scene& scene, const SampleSize& size) {
+    AskOtherwise(scene);
     const LookedAt first = SampleRows(*scene.trial, scene.errors, size);
     if (first.empty()) return;
     explainer_.AddWrong(*scene.trial, *scene.produced, first);
@@ -151,30 +179,60 @@ class CauseFinder {
     explainer_.AddWrong(*scene.trial, *scene.produced, second);
   }
 
+  // Whether the answer is right for another question than this scene's.
+  void AskOtherwise(const Scene& scene) {
+    AskedRows rows;
+    if (ComputesRowByRow(op_)) {
+      rows.fitted =
+          SampleRows(*scene.trial, scene.errors, FirstSampleOf(*scene.trial));
+      if (rows.fitted.empty()) return;
+      std::set<int64_t> judged(rows.fitted.begin(), rows.fitted.end());
+      for (const int64_t row : EvenRows(*scene.trial)) judged.insert(row);
+      rows.judged.assign(judged.begin(), judged.end());
+    }
+    const double all = from_.options.explain_seconds * kWorkOfSecond;
+    double work = kQuestions * all;
+    questions_ = FindQuestions({.call = *scene.call,
+                                .trial = *scene.trial,
+                                .produced = *scene.produced,
+                                .profile = profile_,
+                                .rows = std::move(rows)},
+                               &work);
+    const bool answered = !questions_.empty() && questions_[0].Proved();
+    if (answered) explainer_.Spend((1 - kQuestions) * all);
+  }
+
   // What a smaller case shows has to hold on the large one, too.
   bool LookAtTwin(const Scene& large, bool apart) {
     if (!from_.candidate.traits().repeatable) return false;
     int64_t work = kTwinWork;
     std::string before;
-    for (const int64_t side : kTwinSides) {
+    for (const int64_t side : SidesOf(apart)) {
       const std::optional<Case> twin = TwinOf(*large.call, side);
-      if (!twin) return false;
+      if (!twin) continue;
       const std::string line = MinimalLine(*twin);
-      if (line == std::exchange(before, line)) return false;
+      if (line == std::exchange(before, line)) continue;
+      bool too_large = false;
       const auto worth = [&](const Trial& trial) {
-        if (WorkToExplain(trial) > work) return false;
-        work -= WorkToExplain(trial);
-        return apart || !TooLargeToExplain(*twin, trial);
+        const int64_t own = WorkToExplain(trial);
+        too_large = own > work || (!apart && TooLargeToExplain(*twin, trial));
+        if (too_large) return false;
+        work -= own;
+        explainer_.Spend(static_cast<double>(own));
+        return true;
       };
       if (!AskAgain(from_.request, from_.candidate, line, worth, &twin_)) {
+        if (too_large) continue;
         return false;
       }
-      if (!TwinFails()) continue;
+      passed_ = !TwinFails();
+      if (passed_) continue;
       const Scene scene = SceneOf(
           twin_, ComputeTruth(*twin_.trial, false, from_.options.threads));
       if (apart) {
         AddSamples(scene, SampleOfTwin());
       } else {
+        AskOtherwise(scene);
         explainer_.AddWrong(*scene.trial, *scene.produced);
       }
       const LookedAt rows =
@@ -188,9 +246,7 @@ class CauseFinder {
 
   bool TwinFails() const {
     const Trial& trial = *twin_.trial;
-    std::vector<int64_t> rows;
-    const int64_t step = std::max<int64_t>(trial.rows() / kTwinRows, 1);
-    for (int64_t row = 0; row < trial.rows(); row += step) rows.push_back(row);
+    std::vector<int64_t> rows = EvenRows(trial);
     if (profile_ == nullptr) {
       for (const Comparison& comparison : CompareWithTruth(
                trial, ComputeTruth(trial, false, from_.options.threads),
@@ -219,13 +275,15 @@ class CauseFinder {
     for (Explanation& cause : failed_.causes) {
       cause.what += DetailOf(cause.bug, *from_.request.call);
     }
+    AddQuestions();
     if (!failed_.causes.empty()) return;
     if (!looked_) {
-      failed_.no_cause =
-          from_.candidate.traits().computes
-              ? "not looked for on a case this large; smaller ones pass"
-              : "not looked for on a case this large, whose kernel cannot be "
-                "asked for a smaller one";
+      failed_.no_cause = "not looked for on a case this large";
+      if (passed_) {
+        failed_.no_cause += "; smaller ones pass";
+      } else if (!from_.candidate.traits().computes) {
+        failed_.no_cause += ", whose kernel cannot be asked for a smaller one";
+      }
     } else if (explainer_.IsSpent()) {
       failed_.no_cause = Format(
           "no known bug found within %g s (--explain-budget looks longer)",
@@ -235,13 +293,29 @@ class CauseFinder {
     }
   }
 
+  // A known bug that is proved has the number as a detail; beside one that is
+  // not, a question that is answered comes first.
+  void AddQuestions() {
+    if (questions_.empty()) return;
+    std::vector<Explanation>& causes = failed_.causes;
+    const bool known = !causes.empty() && causes[0].Proved();
+    if (!questions_[0].Proved() && !causes.empty()) return;
+    if (known) {
+      causes[0].what += " (" + questions_[0].what + ")";
+      return;
+    }
+    causes.insert(causes.begin(), questions_.begin(), questions_.end());
+  }
+
   const CauseRequest& from_;
   CaseResult& failed_;
   const NumericProfile* profile_;
   const std::string op_;
+  std::vector<Explanation> questions_;
   AskedAgain twin_;  // before what refers to it
   Explainer explainer_;
   bool looked_ = true;
+  bool passed_ = false;  // a smaller case that was asked for
 };
 
 // The first that counts, if wrong numbers are what it shows: one by one, or in
@@ -287,7 +361,15 @@ std::vector<RowError> ErrorsOfRows(const Trial& trial, const Truth& truth,
 }
 
 std::optional<Case> FirstTwinOf(const Case& call) {
-  return TwinOf(call, kTwinSides[0]);
+  if (ComputesRowByRow(OpName(call))) return TwinOf(call, kTwinSides[0]);
+  const Result<TrialRow> op = TrialRowOf(call);
+  for (const int64_t side : kWholeTwinSides) {
+    const std::optional<Case> twin = TwinOf(call, side);
+    if (!twin || !op.ok()) continue;
+    const auto trial = op->open(*twin, {});
+    if (trial.ok() && !TooLargeToExplain(*twin, *trial.value())) return twin;
+  }
+  return std::nullopt;
 }
 
 std::optional<Case> TwinToAsk(const Case& call, const Trial& trial) {

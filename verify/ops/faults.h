@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "reference/contract/status.h"
 #include "verify/ops/outputs.h"
 
 namespace lockstep::verify {
+
+class Trial;  // verify/ops/op.h
+struct Case;  // verify/case/case.h
 
 // A trivial answer: a case that cannot tell it from the truth proves little.
 struct NullCandidate {
@@ -45,6 +50,10 @@ class TrialFaults {
     (void)salt;
     return {};
   }
+  // The trial's own inputs under another case of the same shapes: what a kernel
+  // answers that has a number or a term of this one wrong. Errors: memory; the
+  // op knows none.
+  virtual Result<std::unique_ptr<Trial>> AskedAs(const Case& other) const;
 };
 
 }  // namespace lockstep::verify

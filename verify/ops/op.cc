@@ -37,6 +37,10 @@ const TrialLaws& Trial::laws() const { return PartOrNone(parts().laws); }
 
 const TrialFaults& Trial::faults() const { return PartOrNone(parts().faults); }
 
+Result<std::unique_ptr<Trial>> TrialFaults::AskedAs(const Case&) const {
+  return Status::Error("nothing but the case itself can be asked");
+}
+
 const TrialFacts& Trial::facts() const { return PartOrNone(parts().facts); }
 
 const TrialPictures& Trial::pictures() const {

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "verify/base/mixing.h"
+#include "verify/base/status_macros.h"
+#include "verify/case/attention_backward.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/fault_inputs.h"
 #include "verify/oracle/attention_forward/visibility.h"
@@ -287,6 +290,15 @@ class BackwardFaults {
 std::vector<PlantedFault> AttentionBackwardTrial::PlantFaults(
     uint64_t salt) const {
   return BackwardFaults(*this, salt).All();
+}
+
+Result<std::unique_ptr<Trial>> AttentionBackwardTrial::AskedAs(
+    const Case& other) const {
+  ASSIGN_OR_RETURN(AttentionBackwardData data, Clone(data_));
+  data.problem = ToBackwardProblem(other.Get<AttentionBackwardCase>());
+  data.forward.problem = data.problem.forward;
+  return std::unique_ptr<Trial>(
+      std::make_unique<AttentionBackwardTrial>(other, std::move(data)));
 }
 
 }  // namespace lockstep::verify

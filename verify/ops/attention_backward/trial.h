@@ -102,6 +102,8 @@ class AttentionBackwardTrial final : public WholeTrial {
   std::vector<NullCandidate> Nulls() const override;
   // Kinds: key, query, mask, channel, do, batch, sink, dlse, own_o.
   std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
+  // With the o and lse that this trial's case has.
+  Result<std::unique_ptr<Trial>> AskedAs(const Case& other) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,

@@ -107,6 +107,7 @@ class AttentionForwardTrial final : public WholeTrial {
   // Kinds: key, lse, mask, channel, q_head, q_row, k_row, v_row, kv_head,
   // batch, sink.
   std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
+  Result<std::unique_ptr<Trial>> AskedAs(const Case& other) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "verify/base/mixing.h"
+#include "verify/base/status_macros.h"
+#include "verify/case/attention_forward/case.h"
+#include "verify/inputs/attention_forward_clone.h"
 #include "verify/ops/attention_forward/fault_inputs.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/oracle/attention_forward/visibility.h"
@@ -359,6 +363,14 @@ void AttentionFaults::Sinks() {
 std::vector<PlantedFault> AttentionForwardTrial::PlantFaults(
     uint64_t salt) const {
   return AttentionFaults(*this, salt).All();
+}
+
+Result<std::unique_ptr<Trial>> AttentionForwardTrial::AskedAs(
+    const Case& other) const {
+  ASSIGN_OR_RETURN(AttentionForwardData data, Clone(data_));
+  data.problem = ToProblem(other.Get<AttentionForwardCase>());
+  return std::unique_ptr<Trial>(
+      std::make_unique<AttentionForwardTrial>(other, std::move(data)));
 }
 
 }  // namespace lockstep::verify

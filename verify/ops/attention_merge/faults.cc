@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,8 @@
 #include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/mixing.h"
+#include "verify/base/status_macros.h"
+#include "verify/case/attention_merge/case.h"
 #include "verify/ops/attention_merge/trial.h"
 
 namespace lockstep::verify {
@@ -186,6 +190,19 @@ std::vector<NullCandidate> AttentionMergeTrial::Nulls() const {
                      one.Answer(*this, bits);
                    }});
   return nulls;
+}
+
+Result<std::unique_ptr<Trial>> AttentionMergeTrial::AskedAs(
+    const Case& other) const {
+  Case asked = other;
+  auto& values = asked.Get<AttentionMergeCase>();
+  std::vector<int64_t> parts(static_cast<size_t>(data_.problem.parts));
+  std::iota(parts.begin(), parts.end(), int64_t{0});
+  ASSIGN_OR_RETURN(AttentionMergeData data,
+                   PickParts(data_, parts, 0, &values));
+  data.problem = ToProblem(values);
+  return std::unique_ptr<Trial>(
+      std::make_unique<AttentionMergeTrial>(asked, std::move(data)));
 }
 
 }  // namespace lockstep::verify

@@ -57,6 +57,7 @@ class AttentionMergeTrial final : public WholeTrial {
   std::vector<NullCandidate> Nulls() const override;
   // Kinds: part, part_twice, weight, channel, row, head.
   std::vector<PlantedFault> PlantFaults(uint64_t salt) const override;
+  Result<std::unique_ptr<Trial>> AskedAs(const Case& other) const override;
   std::string WhyUndeclared(const NumericProfile& profile) const override;
   std::unique_ptr<AllowedResults> Envelope(const NumericProfile& profile,
                                            std::vector<int64_t> rows,

@@ -1,0 +1,52 @@
+// Questions near a case's own. A kernel that answers one of them rightly has a
+// number or a term of the case wrong: no bug of the catalogue, but a cause.
+#ifndef LOCKSTEP_VERIFY_CAUSES_QUESTIONS_H_
+#define LOCKSTEP_VERIFY_CAUSES_QUESTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/case/case.h"
+#include "verify/causes/explanation.h"
+#include "verify/causes/fit.h"
+#include "verify/ops/op.h"
+#include "verify/profile/profile.h"
+
+namespace lockstep::verify {
+
+struct Question {
+  std::string name;       // "scale"
+  bool measured = false;  // a number to be found; otherwise `factor` is 1
+  std::function<void(double factor, Case* c)> ask;
+  std::function<std::string(double factor)> say;
+};
+// Those of the case's op. `Requires`: ValidateCase passes.
+std::vector<Question> QuestionsNear(const Case& c);
+
+// How many rows emulated kernels and the envelope look at.
+struct AskedRows {
+  LookedAt fitted;  // empty: all
+  LookedAt judged;  // empty: all
+};
+
+struct AskedOtherwise {
+  const Case& call;
+  const Trial& trial;
+  const OutputSet& produced;
+  const NumericProfile* profile;  // null: the exact contract
+  AskedRows rows;
+};
+
+// The questions that the produced answer is right for, best first: a number is
+// fitted by emulated kernels, and the answer then has to lie within what the
+// profile allows there. `work`: multiply-adds that it may take, and what is
+// left of them.
+std::vector<Explanation> FindQuestions(const AskedOtherwise& from,
+                                       double* work);
+
+}  // namespace lockstep::verify
+
+#endif  // LOCKSTEP_VERIFY_CAUSES_QUESTIONS_H_
