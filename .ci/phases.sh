@@ -40,6 +40,18 @@ address_and_undefined() {
   "$lockstep" verify --cases data/cases/ssd_scan.cases --shard 1/8
   "$lockstep" selftest --zoo --budget 200cases
   "$lockstep" fuzz --budget 400cases
+  LOCKSTEP_PART=$((16#$(git rev-parse --short=7 HEAD || echo 0) % 16))/16 memory
+}
+
+# Every kernel that the judge replays, every law and the judge itself, on 2000 drawn
+# shapes. The commit says which sixteenth belongs to the phase above; by hand
+# `.ci/phases.sh memory` runs all of it.
+memory() {
+  export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+  export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.supp:print_suppressions=0
+  export UBSAN_OPTIONS=print_stacktrace=1
+  build asan-ubsan lockstep_memory_trial
+  build/asan-ubsan/tests/bin/lockstep_memory_trial 2000 "${LOCKSTEP_PART:-0/1}"
 }
 
 # The programs as their users meet them, under the same sanitizers: what reads
@@ -64,7 +76,7 @@ threads() {
 }
 
 case ${1:-} in
-  second_compiler | address_and_undefined | programs | threads) "$1" ;;
+  second_compiler | address_and_undefined | memory | programs | threads) "$1" ;;
   *)
     printf 'phases.sh: unknown phase %s\n' "${1:-}" >&2
     exit 2
