@@ -34,7 +34,8 @@ Status ShardWriter::Open(const std::string& folder,
   if (fd >= 0 && fstat(fd, &kind) == 0) file_.reset(fdopen(fd, "ab"));
   if (file_ == nullptr) {
     if (fd >= 0) close(fd);
-    return Status::Error("cannot write " + path_ + ": " + std::strerror(errno));
+    const char* why = errno == ELOOP ? "it is a link" : std::strerror(errno);
+    return Status::Error("cannot write " + path_ + ": " + why);
   }
   if (!S_ISREG(kind.st_mode)) {
     return Status::Error(path_ + " is not a regular file; give another --out");

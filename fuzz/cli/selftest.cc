@@ -126,10 +126,10 @@ void AddSelftest(Parser* program) {
   verb->Flag("--zoo", &a->zoo,
              "In place of the rest: correct kernels, --budget of them");
   verb->Value("--only", &a->only,
-              "With --zoo: only correct kernels whose names begin so")
+              "Only correct kernels whose names begin so, of --zoo")
       .Type("NAME,...");
   verb->Value("--with", &a->with,
-              "With --zoo: only cases whose lines have one of these keys")
+              "Only cases whose lines have one of these keys, of --zoo")
       .Type("KEY,...");
   verb->Value("--threads", &a->threads, "0: all").NonNegative();
   verb->run = [a] { return RunSelftestVerb(*a); };

@@ -180,7 +180,7 @@ class Fuzz(program.TestCase):
         os.symlink("/dev/null", self.path("runs/shard-0-of-1.ndjson"))
         done = run("fuzz", "attention_forward", "--budget", "2cases", "--out",
                    self.path("runs"))
-        self.assertUsage(done, "is not a regular file")
+        self.assertUsage(done, "it is a link")
 
     def corpus_without_end(self):
         """Two cases; the kernel never answers the second one."""

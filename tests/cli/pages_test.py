@@ -150,7 +150,7 @@ class Pages(program.TestCase):
                              "--candidate", "mutant:attn.scale_missing", code=1)
         drawn = Page(text)
         order = ["4 cases, 4 failed", "one key ahead of the query is visible", "Where",
-                 "Found", "See it again", "Facts", "the scale left out: behaves like",
+                 "Found", "See it again", "Facts", "the scale left out",
                  "The run", "Cases", "What was asked, and of what machine"]
         at = 0
         for words in order:

@@ -170,7 +170,7 @@ inline constexpr SelftestRow kSelftest = {
     [](const MutantInfo&, BugBase) { return Exact("builtin:optimized"); },
     [] { return std::vector<std::string>{"right"}; },
     [](const std::string&) { return Exact("builtin:reference"); },
-    [](const NumericProfile&, int64_t, uint64_t seed, int64_t) {
+    [](const NumericProfile&, uint64_t seed, int64_t) {
       return Result<Case>(TameCase(DomainOf(kRow), seed, {}));
     }};
 inline constexpr const SelftestRow* kSelftests[] = {&kSelftest};
