@@ -244,7 +244,7 @@ def attend(q, k, v, *, call):
         with open(f"/proc/{pid}/stat") as file:
             pid = int(file.read().rsplit(")", 1)[1].split()[1])
         with open(f"/proc/{pid}/cmdline") as file:
-            if WORD in file.read().split("\\0"):
+            if file.read().split("\\0")[1:2] == [WORD]:
                 os.kill(pid, signal.SIGINT)
     return of_call(q, k, v, call).astype(np.float32)
 '''

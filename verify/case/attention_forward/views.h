@@ -13,7 +13,7 @@ namespace lockstep::verify {
 // Bytes from the first to the last element of a tensor, at most. The judge and
 // the process of a kernel hold copies of all tensors, of several cases at a
 // time, and together these have 2^47.
-inline constexpr int64_t kMostReach = int64_t{1} << 40;
+inline constexpr int64_t kMostReach = int64_t{1} << 43;
 
 // Shapes, lanes, strides and counts; every data pointer is null. Counts given
 // once stand for every batch row. A mask that comes from a file has one row and
