@@ -50,6 +50,7 @@ HWY_AFTER_NAMESPACE();
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -108,7 +109,10 @@ int Differences(size_t target, const std::vector<float>& x) {
   for (size_t i = 0; i < x.size(); ++i) {
     different +=
         Bits(lane[i]) != Bits(reference::RoundToLane(x[i], Lane::kF16));
+    // Only a scale makes a weight subnormal, and kernels round it in a way of
+    // its own (key_scales_test).
     different +=
+        std::fpclassify(x[i]) != FP_SUBNORMAL &&
         Bits(weight[i]) != Bits(reference::RoundWeight(x[i], Lane::kF16));
   }
   return different;

@@ -128,6 +128,14 @@ bool IsShown(const MutantInfo& info) {
          std::string(info.pattern).find(";;") == std::string::npos;
 }
 
+// The fit of a number that says the same of the bug; empty: none does.
+std::string FittedName(const std::string& bug) {
+  if (bug == "attn.cap_ignored") return "asked.no_cap";
+  if (bug == "attn.cap_wrong_value") return "asked.cap";
+  if (bug == "attn.scale_missing") return "asked.scale";
+  return "";
+}
+
 bool Names(const Explanation& cause, const std::string& bug) {
   return cause.bug == bug ||
          std::count(cause.alike.begin(), cause.alike.end(), bug) > 0;
@@ -284,7 +292,8 @@ NamedBug NameBugOn(const std::string& line, const std::string& kernel,
   // A key that is to blame is no bug of the catalogue.
   named.proved = result.causes[0].Proved() && !named.first.starts_with("key ");
   for (size_t n = 0; n < result.causes.size() && named.rank == 0; ++n) {
-    if (Names(result.causes[n], info.name)) {
+    if (Names(result.causes[n], info.name) ||
+        result.causes[n].bug == FittedName(info.name)) {
       named.rank = static_cast<int64_t>(n) + 1;
     }
   }
