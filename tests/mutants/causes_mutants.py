@@ -29,8 +29,9 @@ MUTANTS = (
     ("no_bug_is_scoped", F, "if (on.empty() || on.size() == places.size()) return {};",
      "return {};"),
     ("bits_are_not_looked_at", F,
-     "fit.same_bits && SameBits(produced[t][at], bug[t][at]);",
-     "fit.same_bits;"),
+     "std::equal(produced[t].begin(), produced[t].end(),\n"
+     "                                     bug[t].begin(), bug[t].end(), SameBits));",
+     "true);"),
     ("alike_is_not_said", E, "if (!known && (other.answers == held.answers || roundings))",
      "if (false)"),
     ("a_right_answer_excuses_all", E,
