@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tests/verify/trials.h"
+#include "verify/base/compare.h"
+#include "verify/base/elements.h"
 #include "verify/candidate/candidate.h"
 #include "verify/case/attention_merge/case.h"
 #include "verify/case/mamba3_scan/case.h"
@@ -17,6 +19,9 @@
 #include "verify/inputs/attention_forward/pick.h"
 #include "verify/inputs/attention_merge.h"
 #include "verify/inputs/mamba3_scan_pick.h"
+#include "verify/ops/laws.h"
+#include "verify/ops/mamba3_scan/trial.h"
+#include "verify/ops/shards.h"
 #include "verify/profile/profile.h"
 #include "verify/registry/ops.h"
 
@@ -44,6 +49,7 @@ TEST(Picks, OfAttentionLieInTheirSource) {
     const bool there = PickAttention(source.forward, pick,
                                      &forward.Get<AttentionForwardCase>())
                            .ok();
+    EXPECT_TRUE(there || MinimalLine(text) == MinimalLine(c));
     EXPECT_EQ(
         PickGradients(source, pick, &gradients.Get<AttentionForwardCase>())
             .ok(),
@@ -72,7 +78,7 @@ TEST(Picks, OfAttentionLieInTheirSource) {
       [](AttentionPick* p) { p->queries = 7; },
       [](AttentionPick* p) { p->queries = 0; },
       [](AttentionPick* p) { p->first_key = -1; },
-      [](AttentionPick* p) { p->keys = INT64_MAX; },
+      [](AttentionPick* p) { p->first_key = 1, p->keys = INT64_MAX; },
       [](AttentionPick* p) { p->padding = -1; },
   };
   for (size_t n = 0; n < std::size(wrong); ++n) {
@@ -104,6 +110,21 @@ TEST(Picks, OfScansLieInTheirSource) {
     wrong[n](&pick);
     EXPECT_FALSE(PickScan(source, pick, scan).ok()) << n;
   }
+}
+
+// Shard 2 goes on with the second run of shard 1, and shard 0 has one run.
+TEST(Picks, CarriesOfRunsThatAnAnswerLacksAreZeros) {
+  const auto trial =
+      Open("mamba3_scan t=24 n=4 p=4 s=2 seg=runs:8,10,6 shard=time:4");
+  const Shards shards = std::move(
+      trial->laws().MakeShards({ReadShard("time:4").value(), nullptr}).value());
+  const LawCall first = std::move(shards.calls[0].make().value());
+  const LawCall third = std::move(shards.calls[2].make().value());
+  third.take(Reference(*first.trial));
+  const auto& made = static_cast<const Mamba3ScanTrial&>(*third.trial).data();
+  const LaneView carry = made.at(ScanTensor::kCarryH).tensor.const_view();
+  ForElements(carry.shape,
+              [&](const At& at) { EXPECT_EQ(ElementBits(carry, at), 0u); });
 }
 
 TEST(Picks, OfMergesLieInTheirSource) {

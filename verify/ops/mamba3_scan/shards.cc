@@ -169,7 +169,9 @@ void TakeCarries(const std::vector<CarrySource>& sources,
     for (size_t run = 0; run < sources.size(); ++run) {
       const auto into = static_cast<int64_t>(run);
       const CarrySource& source = sources[run];
-      if (source.before >= 0) {
+      // A kernel that hands over another shard's answer may have fewer runs.
+      const int64_t there = before.tensors[t].view.shape[0];
+      if (0 <= source.before && source.before < there) {
         CopyRun(before.tensors[t], source.before, to, into);
       } else if (source.run >= 0 && whole.storage[n].there()) {
         CopyRun(whole.storage[n].tensor, source.run, to, into);
