@@ -1,4 +1,4 @@
-// What a kernel says that it computes, in terms of the features of a domain.
+// Claims are what a kernel says that it computes, as features of a domain.
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -14,7 +14,7 @@ struct Word {
   bool lane = false;
 };
 
-// Where a claim has several features, one of them is enough.
+// kWords has the features of each claim; one of several is enough.
 constexpr Word kWords[] = {{"causal", "causal"},
                            {"window", "window"},
                            {"masks", "mask_or"},

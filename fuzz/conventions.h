@@ -1,4 +1,4 @@
-// What a kernel makes of NaN: told apart from its bugs.
+// Conventions are what a kernel makes of NaN. They are told apart from bugs.
 #ifndef LOCKSTEP_FUZZ_CONVENTIONS_H_
 #define LOCKSTEP_FUZZ_CONVENTIONS_H_
 
@@ -16,15 +16,15 @@ struct Convention {
   std::optional<verify::NumericProfile> profile;  // with that field
 };
 
-// Whether a finding of NaN goes with a field of the profile, or, where none
-// states it, with NaN, infinities and huge numbers among the inputs: the case
-// with ordinary numbers is right then, or a law put NaN into its inputs.
+// Tells whether a finding of NaN goes with a field of the profile, or, where
+// none states it, with NaN, infinities and huge numbers among the inputs: the
+// case with ordinary numbers is right then, or a law put NaN into its inputs.
 //   Requires: outcome.nan, target.profile.
 std::optional<Convention> ConventionOf(
     const std::vector<verify::Case>& sequence, const Outcome& outcome,
     const Target& target);
 
-// What it says to people, without a line break.
+// Says it to people, without a line break.
 std::string ConventionText(const Convention& convention);
 
 }  // namespace lockstep::fuzz

@@ -62,7 +62,7 @@ class Refusals {
     bool other_cause = false;
   };
 
-  // Whether every fine feature of the case was with this one when it was
+  // Tells whether every fine feature of the case was with this one when it was
   // refused.
   bool KnownBeside(const Feature& feature,
                    const verify::FeatureSet& case_features) const;

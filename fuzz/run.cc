@@ -188,8 +188,9 @@ class Loop {
     return fault;
   }
 
-  // Whether it is what the kernel makes of NaN, which is told once. Records of
-  // a campaign follow from the index alone: there it is a fault.
+  // IsConvention tells whether it is what the kernel makes of NaN, which is
+  // told once. Records of a campaign follow from the index alone: it is a fault
+  // there.
   bool IsConvention(const std::vector<Case>& sequence, Fault* fault) {
     const Outcome& outcome = fault->shrunk.outcome;
     const bool wrong = outcome.verdict == Verdict::kFail;

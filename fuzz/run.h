@@ -79,7 +79,7 @@ struct Fault {
   std::string line;
   Shrunk shrunk;
   double seconds = 0;  // from the start to the find
-  // Not empty: it is no fault, but what the kernel makes of NaN, in words.
+  // Words for what the kernel makes of NaN; not empty: it is no fault.
   std::string convention;
 };
 
@@ -105,7 +105,7 @@ struct Report {
   std::map<std::string, int64_t> laws;  // how often each was tried
   // Cases that were judged with feature n, by the domain's list.
   std::vector<int64_t> features;
-  // What the kernel claims, each with the features that show it.
+  // Claims of the kernel, each with the features that show it.
   std::map<std::string, std::vector<size_t>> claims;
   double seconds = 0;
   double judging_seconds = 0;  // shrinking left out

@@ -30,7 +30,7 @@ struct ShrinkGoal {
   int64_t most = 0;
 };
 
-// What a sequence has to be beside small, such as the condition of --where.
+// Keeps tells what a sequence must be beside small: the condition of --where.
 using Keeps = std::function<bool(const std::vector<verify::Case>&)>;
 
 // Greedy: the first simpler sequence with the same signature is taken, until

@@ -55,7 +55,7 @@ const Finding* Telling(const CaseResult& result, bool suspicious) {
   return nullptr;
 }
 
-// Whether NaN was produced where none may be, or the other way round.
+// Tells whether NaN was produced where none may be, or the other way round.
 bool ShowsNan(const Finding& finding) {
   using enum verify::PairClass;
   if (finding.comparison && finding.comparison->first) {

@@ -37,7 +37,7 @@ struct Target {
   // keep something of them.
   bool apart = false;
   bool computes = true;  // false: it has answers to fixed cases
-  // What it says that it computes, by the words of docs/wire.md: "window".
+  // Words of docs/wire.md for what it says that it computes: "window".
   std::vector<std::string> claims;
   // What the candidate claims. `op`: what it is tried with; empty: its usual
   // one. Errors: usage; a foreign candidate without a profile, among others,
