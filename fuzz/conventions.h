@@ -16,8 +16,8 @@ struct Convention {
   std::optional<verify::NumericProfile> profile;  // with that field
 };
 
-// Tells whether a finding of NaN goes with a field of the profile, or, where
-// none states it, with NaN, infinities and huge numbers among the inputs: the
+// Tells whether a finding of NaN goes with a field of the profile. Where none
+// states it, it tells whether NaN, infinities and huge inputs bring it: the
 // case with ordinary numbers is right then, or a law put NaN into its inputs.
 //   Requires: outcome.nan, target.profile.
 std::optional<Convention> ConventionOf(

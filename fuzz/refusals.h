@@ -22,14 +22,14 @@ struct LeftOut {
 };
 
 // A feature of a case that was computed is *fine*. A skipped case whose
-// features are fine but for one shows that this one is refused beside them; it
-// is left out once its reason was given three times, in no other company: a
-// kernel may compute windows only beside causal. To learn soon, cases with
-// several features of which nothing is known are put off after the first skip.
-// A reason that was also given to a case of fine features has another cause:
-// nothing is learned from it. Each feature is tried from time to time, whatever
-// others come with it: a head of 128 channels has two. One case of sixteen is
-// tried whatever was learned.
+// features are fine but for one shows that this one is refused beside them. It
+// is left out once its reason was given three times, and in no other company,
+// since a kernel may compute windows only beside causal. To learn soon, cases
+// with several features of which nothing is known are put off after the first
+// skip. A reason that was also given to a case of fine features has another
+// cause: nothing is learned from it. Each feature is tried from time to time,
+// whatever others come with it: a head of 128 channels has two. One case of
+// sixteen is tried whatever was learned.
 class Refusals {
  public:
   explicit Refusals(size_t features) : features_(features) {}

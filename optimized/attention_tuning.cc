@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/plan.h"
 #include "optimized/simd/targets.h"
-#include "optimized/unknown_target.h"
 #include "reference/contract/numerics.h"
 
 namespace lockstep::optimized {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "optimized/mamba3_work.h"
+#include "optimized/plan.h"
 #include "optimized/simd/targets.h"
-#include "optimized/unknown_target.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/status.h"
 

@@ -11,7 +11,6 @@
 #include "optimized/matrix_unit.h"
 #include "optimized/simd/flush_scope.h"
 #include "optimized/simd/targets.h"
-#include "optimized/unknown_target.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/numerics.h"
 #include "reference/contract/status.h"

@@ -62,6 +62,9 @@ enum class BlockForm : uint8_t {
 
 // Every compiled target, best first.
 std::vector<Target> Targets();
+// Says in one line which targets there are, of a name that is none. Highway's
+// two names for AVX3 with the bf16 dot instruction lead to AVX3.
+std::string UnknownTarget(const std::string& name);
 
 struct Plan {
   std::string target;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# From a fresh clone to a verdict: installs what is missing, builds lockstep into
-# build/release/bin/ (not its siblings for fuzzing and timing) and runs the main job: the smoke cases, the
-# cases on captured tensors of a real model and every regression. Exit code of `lockstep verify`.
+# From a fresh clone to a verdict: installs what is missing and builds lockstep into
+# build/release/bin/, without its siblings for fuzzing and timing. Then it judges the
+# smoke cases, the cases on captured tensors of a real model and every regression.
+# It exits with the code of `lockstep verify`.
 #
 #   scripts/verify.sh [OPTION...]     options are passed on to `lockstep verify`
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

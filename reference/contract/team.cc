@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "reference/contract/cores.h"
-#include "reference/contract/team_watch.h"
 
 #if defined(_OPENMP)
 #include <omp.h>

@@ -39,6 +39,11 @@ int RunOwnThreads(int64_t threads, const std::function<void(int)>& work);
 // call. Returns how many there were. What `work` throws is thrown again.
 int RunTeam(int threads, int64_t useful, const std::function<void(int)>& work);
 
+// Calls look(thread) on each thread of RunTeam and RunOwnThreads, as soon as
+// its work is done, from now on: for programs whose every verdict rests on the
+// arithmetic of each thread. `look` throws nothing.
+void LookAtThreads(void (*look)(int thread));
+
 // body(item, state) for every item of [0, count), first ones first. Each thread
 // has a state of its own, make(thread), thread in [0, threads). Returns how
 // many threads there were, at most `threads`.

@@ -45,7 +45,8 @@ MUTANTS = (
 )
 
 if __name__ == "__main__":
-    units = dict.fromkeys((A, F, W), D) | {E: "optimized/attention_orders.cc"}
+    units = dict.fromkeys((A, F), D) | dict.fromkeys(
+        (E, W), "optimized/attention_orders.cc")
     sys.exit(runner.main("split", MUTANTS, units,
                          also=("optimized/plan.cc", D, "optimized/attention_tiles.cc"),
                          optimize="-O0"))

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "optimized/unknown_target.h"
+#include "optimized/plan.h"
 #include "tests/support/mamba3_backward_problem.h"
 #include "tests/support/runnable_targets.h"
 

@@ -15,7 +15,6 @@
 #include "gtest/gtest.h"
 #include "optimized/plan.h"
 #include "optimized/ssd_scan.h"
-#include "optimized/unknown_target.h"
 #include "reference/contract/mamba3_scan.h"
 #include "reference/contract/ssd_scan.h"
 #include "reference/contract/tensor_view.h"

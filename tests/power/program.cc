@@ -1,6 +1,6 @@
 // lockstep-power measures the judge: which bugs it proves at the lengths that
-// people run, how mild a bug may be, how often statistics alarm, how often a
-// verdict names the bug, what is lost where a profile is learned.
+// people run, how mild a bug may be, and how often statistics alarm. It also
+// counts verdicts that name the bug, and what a learned profile loses.
 #include <charconv>
 #include <functional>
 #include <iostream>

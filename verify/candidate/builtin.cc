@@ -7,7 +7,6 @@
 
 #include "optimized/mamba3_scan.h"
 #include "optimized/plan.h"
-#include "optimized/unknown_target.h"
 #include "verify/base/nearest_name.h"
 #include "verify/base/status_macros.h"
 #include "verify/candidate/candidate.h"

@@ -23,7 +23,7 @@ struct Question {
   std::function<void(double factor, Case* c)> ask;
   std::function<std::string(double factor)> say;
 };
-// Those of the case's op. `Requires`: ValidateCase passes.
+// Lists the questions of the case's op. Requires: ValidateCase passes.
 std::vector<Question> QuestionsNear(const Case& c);
 
 // How many rows emulated kernels and the envelope look at.

@@ -21,7 +21,7 @@ struct ReportStyle {
 
 // What a run did, over all its cases.
 struct RunStatistics {
-  std::set<std::string> executed;   // "optimized on AVX3_ZEN4", "reference"
+  std::set<std::string> executed;   // "optimized on AVX3", "reference"
   std::set<std::string> fallbacks;  // reasons
   std::set<std::string> skips;      // reasons
   std::set<std::string> answers;    // those that were not computed
@@ -78,7 +78,7 @@ std::vector<std::string> TargetsNotRun(const CaseResult& result);
 // `matrix`: it meets order=amx.
 std::vector<std::string> TargetsNotRun(std::string_view candidate, bool pairs,
                                        bool matrix);
-// "not run   AVX3, AVX3_ZEN4 (not on this CPU)" and a newline; nothing for
+// "not run   AVX3 (not on this CPU)" and a newline; nothing for
 // none.
 std::string NotRunLine(const std::vector<std::string>& targets);
 

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "reference/contract/team_watch.h"
+#include "reference/contract/team.h"
 #include "verify/base/status_macros.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"

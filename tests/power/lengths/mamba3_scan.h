@@ -11,16 +11,16 @@
 
 namespace lockstep::verify {
 
-// Whether a scan's mutant computes something else, not only less precisely, at
-// any length.
+// Tells whether a scan's mutant computes something else, not only less
+// precisely, at any length.
 bool IsStructural(const MutantInfo& info);
 
-// The mutant's pattern at a length that people run: as many tokens, and what
-// was ragged or odd still is; runs end where they ended within a chunk.
-// Requires: a mutant of a scan.
+// Stretches the mutant's pattern to a length that people run. What was ragged
+// or odd still is, and runs end where they ended within a chunk. Requires: a
+// mutant of a scan.
 Result<Case> ScanCaseAt(const MutantInfo& info, int64_t length);
 
-// That case under one seed, before the probes, and where they find nothing,
+// Puts that case under one seed before the probes, and where they find nothing,
 // before the envelope.
 Result<KillRow> TryScanMutantAt(const MutantInfo& info, int64_t length,
                                 uint64_t seed);

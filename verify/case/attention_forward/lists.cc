@@ -21,6 +21,13 @@ std::array<int64_t, 2> MasksOf(const AttentionForwardCase& c,
   return {1, 1};
 }
 
+std::array<int64_t, 2> ExtentsOf(const AttentionForwardCase& c,
+                                 const DenseSource& source) {
+  if (source.kind != DenseSource::Kind::kBlockFile) return {c.q_len, c.kv_len};
+  return {(c.q_len + source.block_q - 1) / source.block_q,
+          (c.kv_len + source.block_k - 1) / source.block_k};
+}
+
 Status CheckLists(const AttentionForwardCase& c) {
   int64_t terms = 0;
   for (const DenseSource& source : c.dense) {

@@ -20,6 +20,10 @@ std::optional<size_t> ListTerm(const AttentionForwardCase& c);
 std::array<int64_t, 2> MasksOf(const AttentionForwardCase& c,
                                const DenseSource& source);
 
+// Rows and columns of the tensor of a term.
+std::array<int64_t, 2> ExtentsOf(const AttentionForwardCase& c,
+                                 const DenseSource& source);
+
 // Refuses two index terms, K below 1 or above kMaxLength, and lists beyond
 // kMaxTensorBytes.  Requires: extents within the contract's limits.
 Status CheckLists(const AttentionForwardCase& c);

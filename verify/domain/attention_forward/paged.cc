@@ -14,8 +14,9 @@
 namespace lockstep::verify {
 namespace {
 
-// How K and V share memory: not at all; each block, or each slot, of K before
-// that of V, as vLLM and FlashInfer lay them; pages over 2^31 elements.
+// Pool says how K and V share memory. kBlocks and kSlots have each block, or
+// each slot, of K before that of V, as vLLM and FlashInfer do. Pages of kFar
+// lie over 2^31 elements.
 enum class Pool : uint8_t { kDense, kBlocks, kSlots, kFar };
 
 // `gap`: elements behind each page.

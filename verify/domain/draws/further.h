@@ -23,12 +23,12 @@ inline constexpr int64_t kMostFurther = 64;
 // and alone vanish in fp8.
 inline constexpr int64_t kSmallWeights = -3;
 
-// At most `count` cases, with `small_weights` kSmallWeights, and behind them
-// the short twin of a long one with draws of every kind. Of a DomainRow's draws
-// -1 and -2 are those that only a long case has. There are none for a probe,
-// for a case with values from a file, for one that is not expected to pass, and
-// for ops without such draws. ValidateCase accepts each. Requires: it accepts
-// `c`; 0 <= count <= kMostFurther. 0: not even the twin.
+// Draws at most `count` cases, with `small_weights` kSmallWeights, and behind
+// them the short twin of a long one with draws of every kind. Of a DomainRow's
+// draws -1 and -2 are those that only a long case has. A probe, a case with
+// values from a file and one that is not expected to pass have none. Nor have
+// ops without such draws. ValidateCase accepts each.
+//   Requires: it accepts `c`; 0 <= count <= kMostFurther. 0: not even the twin.
 std::vector<Case> FurtherDraws(const Case& c, int64_t count,
                                bool small_weights = false);
 

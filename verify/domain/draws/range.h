@@ -10,9 +10,9 @@
 
 namespace lockstep::verify {
 
-// Scales the terms of these tensors so that numbers of a lane with a short
-// range (f16, fp8) are neither infinite nor all 0, and neither are products of
-// two of them. Lanes with f32's range take any draw.
+// Scales the terms of these tensors for a lane with a short range (f16, fp8).
+// Its numbers, and products of two, are then neither infinite nor all 0. Lanes
+// with f32's range take any draw.
 void KeepInRange(Lane lane, uint8_t tensors, std::vector<FillTerm>* terms);
 
 }  // namespace lockstep::verify

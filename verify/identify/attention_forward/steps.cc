@@ -86,8 +86,8 @@ bool RoundsSteps(AttentionKernel* kernel, const ScoreQuestion& question,
 
 }  // namespace
 
-// Only a kernel of separate operations has tensors of its lane between them: a
-// fused one that rounds scores has a bug, or means it and has to say so.
+// Learns the rounding of kernels of separate operations, which have tensors of
+// their lane between these. A fused kernel that rounds scores has to say so.
 void AskScoreSteps(AttentionKernel* kernel) {
   NumericProfile& p = kernel->profile;
   const NumberType type = NumberTypeOf(kernel->lane());
