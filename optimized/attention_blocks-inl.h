@@ -36,7 +36,8 @@ HWY_INLINE void BlockChain(D df, const A& a, const float* HWY_RESTRICT b,
   constexpr int kSecond = kVectors - 1;  // offset 0 when there is none
   HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
-    acc[r][0] = acc[r][kSecond] = hn::Zero(df);
+    acc[r][0] = hn::Zero(df);
+    acc[r][kSecond] = hn::Zero(df);
   }
   HWY_UNROLL(4)
   for (size_t s = first; s < end; s += 2) {

@@ -4,12 +4,12 @@
 #
 #   scripts/test-arch.sh aarch64 [goldens|all|wheel]
 #
-#   goldens  every digest of data/golden/, by the reference and by NEON (default)
+#   goldens  every digest of data/golden/, by the reference and by NEON; and whether
+#            lockstep and lockstep-fuzz compile and judge the smoke cases (default)
 #   all      and data/cases/ci.cases, the unit tests of optimized/, ten minutes of fuzzing
 #   wheel    the wheel in dist/ with Debian's Python: ci.cases by bits, a kernel of NumPy
 #
-# Exit code 77, with the reason, where qemu-aarch64-static (Debian's qemu-user-static)
-# is not installed.
+# Installs qemu-aarch64-static (Debian's qemu-user-static) where it is missing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 source scripts/debian.sh
 
@@ -39,7 +39,7 @@ make_root() {
 build() { scripts/zig.sh build aarch64 "$@"; }
 
 goldens() {
-  build golden_test
+  build golden_test lockstep lockstep-fuzz
   make_root
   local tests=$PLACE/build/tests/bin/golden_test part
   # Every core a part; a part that fails fails all.
@@ -49,6 +49,8 @@ goldens() {
     parts+=($!)
   done
   for part in "${parts[@]}"; do wait "$part"; done
+  emulated "$PLACE/build/bin/lockstep" verify --cases data/cases/smoke.cases
+  emulated "$PLACE/build/bin/lockstep-fuzz" fuzz --budget 20cases
 }
 
 all() {
@@ -57,13 +59,12 @@ all() {
   local -a names
   read -ra names <<<"$(sed -n 's/^ *lockstep_add_test($//;s/.*lockstep_add_test(\(optimized_[a-z0-9_]*\).*/\1/p' \
     tests/optimized/CMakeLists.txt | paste -sd ' ')"
-  build lockstep lockstep-fuzz "${names[@]}"
+  build "${names[@]}"
   for name in "${names[@]}"; do
     say "$name"
     emulated "$PLACE/build/tests/bin/$name" --gtest_brief=1
   done
   emulated "$PLACE/build/bin/lockstep" verify --cases data/cases/ci.cases
-  emulated "$PLACE/build/bin/lockstep" verify --cases data/cases/smoke.cases
   emulated "$PLACE/build/bin/lockstep-fuzz" fuzz --budget "$FUZZ"
 }
 
@@ -110,8 +111,10 @@ case ${1:-} in
   *) die "want the processor aarch64" ;;
 esac
 if ! command -v qemu-aarch64-static >/dev/null; then
-  say "not run: NEON under qemu (apt-get install qemu-user-static)"
-  exit 77
+  sudo=()
+  ((EUID == 0)) || sudo=(sudo)
+  "${sudo[@]}" apt-get install --yes --quiet qemu-user-static >/dev/null ||
+    die "apt-get cannot install qemu-user-static"
 fi
 case ${2:-goldens} in
   goldens | all | wheel) "${2:-goldens}" ;;

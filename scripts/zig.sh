@@ -20,7 +20,6 @@ ZIG_HEADERS=(libcli11-dev nlohmann-json3-dev librandom123-dev libxsimd-dev
 # The release of Debian whose Highway and Python are new enough.
 ZIG_NEXT=trixie
 
-say() { printf '%s\n' "$*"; }
 die() {
   printf 'zig.sh: error: %s\n' "$*" >&2
   exit 1
@@ -42,10 +41,7 @@ zig_tools() {
   rm -rf "$ZIG_FOLDER/venv"
   python3 -m venv "$ZIG_FOLDER/venv"
   "$ZIG_PYTHON" -m pip install --quiet --disable-pip-version-check \
-    -r scripts/wheels.txt || {
-    say "not run: pip cannot get the compiler of scripts/wheels.txt"
-    exit 77
-  }
+    -r scripts/wheels.txt || die "pip cannot get the compiler of scripts/wheels.txt"
   cp scripts/wheels.txt "$made"
 }
 

@@ -106,7 +106,7 @@ void AddMasks(const Case& c, std::vector<Question>* all) {
     Case without = c;
     if (!OpenAll(kind, &without)) continue;
     all->push_back({std::string("no_") + name, false,
-                    [kind](double, Case* c) { OpenAll(kind, c); },
+                    [kind](double, Case* other) { OpenAll(kind, other); },
                     [name](double) {
                       return std::string(name) + " of the mask is not applied";
                     }});
@@ -139,10 +139,11 @@ std::vector<Question> QuestionsNear(const Case& c) {
   }
   AddMasks(c, &all);
   if (c.Has<AttentionBackwardCase>() && c.Get<AttentionBackwardCase>().dlse) {
-    all.push_back(
-        {"no_dlse", false,
-         [](double, Case* c) { c->Get<AttentionBackwardCase>().dlse.reset(); },
-         [](double) { return "dlse is ignored"; }});
+    all.push_back({"no_dlse", false,
+                   [](double, Case* other) {
+                     other->Get<AttentionBackwardCase>().dlse.reset();
+                   },
+                   [](double) { return "dlse is ignored"; }});
   }
   return all;
 }

@@ -15,9 +15,9 @@ namespace lockstep::verify {
 namespace {
 
 // Pool says how K and V share memory. kBlocks and kSlots have each block, or
-// each slot, of K before that of V, as vLLM and FlashInfer do. Pages of kFar
+// each slot, of K before that of V, as vLLM and FlashInfer do. Pages of kBeyond
 // lie over 2^31 elements.
-enum class Pool : uint8_t { kDense, kBlocks, kSlots, kFar };
+enum class Pool : uint8_t { kDense, kBlocks, kSlots, kBeyond };
 
 // `gap`: elements behind each page.
 void LayPool(Pool pool, int64_t gap, AttentionForwardCase* a) {
@@ -27,7 +27,7 @@ void LayPool(Pool pool, int64_t gap, AttentionForwardCase* a) {
     const int64_t head = a->page.nhd ? channels : a->page.size * width;
     int64_t page = a->page.size * a->kv_heads * width + gap;
     if (pool == Pool::kBlocks) page += a->page.size * a->kv_heads * other;
-    if (pool == Pool::kFar) {
+    if (pool == Pool::kBeyond) {
       const int64_t pages = (a->kv_len - 1) / a->page.size + 1;
       page = std::max(page, (int64_t{1} << 31) / pages + gap);
     }
@@ -72,7 +72,7 @@ std::vector<Case> WithPoolStrides(Draw* draw, std::vector<Case> sequence) {
   };
   if (!std::all_of(sequence.begin(), sequence.end(), paged)) return sequence;
   const auto pool = draw->Of({Pool::kDense, Pool::kDense, Pool::kDense,
-                              Pool::kBlocks, Pool::kSlots, Pool::kFar});
+                              Pool::kBlocks, Pool::kSlots, Pool::kBeyond});
   const int64_t gap = draw->Of<int64_t>({0, 0, 1, 8});
   if (pool == Pool::kDense) return sequence;
   std::vector<Case> laid = sequence;
