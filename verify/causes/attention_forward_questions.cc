@@ -14,22 +14,7 @@
 namespace lockstep::verify {
 namespace {
 
-constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-// A fitted factor this near to one with a name is that one.
-constexpr double kKnownFactor = 5e-3;
-
 AttentionForwardCase& Of(Case* c) { return c->Get<AttentionForwardCase>(); }
-
-// ", as exp2 without log2(e) makes them" where the factor is one of the bases.
-std::string BaseText(double factor) {
-  if (std::fabs(factor / kLn2 - 1) < kKnownFactor) {
-    return ", as exp2 without log2(e) makes them";
-  }
-  if (std::fabs(factor * kLn2 - 1) < kKnownFactor) {
-    return ", as exp of scores times log2(e) makes them";
-  }
-  return "";
-}
 
 std::string Instead(const char* what, double asked, double factor) {
   return Format("%s is %.4g where %.4g is asked (%.4g times)", what,
@@ -115,7 +100,7 @@ void AddMasks(const Case& c, std::vector<Question>* all) {
 
 }  // namespace
 
-std::vector<Question> QuestionsNear(const Case& c) {
+std::vector<Question> AttentionQuestions(const Case& c) {
   std::vector<Question> all;
   if (c.Has<AttentionMergeCase>()) {
     const bool natural = c.Get<AttentionMergeCase>().base == LseBase::kE;

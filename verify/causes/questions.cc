@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -27,10 +28,13 @@ constexpr double kWorthFitting = 0.2;
 // rest may be roundings of a narrow lane.
 constexpr double kLeastClaimed = 0.8;
 constexpr int kRounds = 8;
-// A step of the logarithm that differences are taken over, and the step that
-// ends the fit.
-constexpr double kDifference = 0x1p-10;
+// A step of the logarithm that differences are taken over, in roundings of the
+// lane (2^-9 in bf16) and at least, and the step that ends the fit.
+constexpr double kDifferenceRoundings = 16;
+constexpr double kLeastDifference = 0x1p-10;
 constexpr double kFitted = 1e-9;
+// The smallest step among the factors with equal numbers.
+constexpr double kRefined = 0x1p-20;
 // What a row's envelope costs more than an emulated row.
 constexpr double kEnvelopeWork = 8;
 
@@ -41,6 +45,10 @@ struct Asked {
   double explained = 0;
   Fit fit;
 };
+
+// A fitted factor this near to one with a name is that one.
+constexpr double kKnownFactor = 5e-3;
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
 bool IsScalar(const OutputSpec& output) { return output.axes[3] == nullptr; }
 
@@ -57,6 +65,10 @@ class Asker {
       : from_(from),
         work_(*work),
         kernel_(KernelOf(from)),
+        difference_(
+            std::max(kLeastDifference,
+                     kDifferenceRoundings *
+                         LaneRowOf(from.trial.outputs()[0].lane).roundoff)),
         produced_(NumbersOf(from.trial, from.produced, from.profile,
                             from.rows.fitted)) {
     DropScalars(&produced_);
@@ -67,11 +79,13 @@ class Asker {
     if (!right) return {};
     right_ = *right;
     std::vector<Asked> all;
-    const std::vector<Question> near = QuestionsNear(from_.call);
+    std::vector<Question> near = AttentionQuestions(from_.call);
+    std::ranges::move(ScanQuestions(from_.call), std::back_inserter(near));
     for (const Question& question : near) {
       Asked asked{&question, 1, 0, {}};
       if (question.measured) Search(&asked);
       if (!Weigh(&asked) || asked.explained < kLeastClaimed) continue;
+      if (question.measured && !Refine(&asked)) continue;
       all.push_back(std::move(asked));
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
@@ -92,6 +106,7 @@ class Asker {
 
   Result<std::unique_ptr<Trial>> TrialOf(const Question& question,
                                          double factor) const {
+    if (question.make) return question.make(from_.trial, factor);
     Case other = from_.call;
     question.ask(factor, &other);
     return from_.trial.faults().AskedAs(other);
@@ -150,16 +165,50 @@ class Asker {
     asked->factor = ExpDouble(at);
   }
 
+  // Least squares cannot see below the roundings of a narrow lane. Of factors
+  // near theirs, the one with most equal numbers is taken. False: no work left.
+  bool Refine(Asked* asked) {
+    if (from_.trial.outputs()[0].lane == Lane::kF32) return true;
+    int64_t most = -1;
+    double at = 0;
+    const double fitted = asked->factor;
+    const auto look = [&](double there) {
+      const auto answer = Answer(asked->question, fitted * ExpDouble(there));
+      const int64_t equal = answer ? Equal(*answer) : -1;
+      if (equal <= most) return;
+      most = equal;
+      at = there;
+    };
+    look(0);
+    for (double step = difference_ / 2; step > kRefined; step /= 2) {
+      const double from = at;
+      look(from - step);
+      look(from + step);
+    }
+    asked->factor = fitted * ExpDouble(at);
+    return Weigh(asked);
+  }
+
+  int64_t Equal(const Numbers& answer) const {
+    int64_t equal = 0;
+    for (size_t t = 0; t < answer.size(); ++t) {
+      for (size_t n = 0; n < answer[t].size(); ++n) {
+        equal += answer[t][n] == produced_[t][n] ? 1 : 0;
+      }
+    }
+    return equal;
+  }
+
   // What least squares add to the logarithm of the factor; NaN: nothing known.
   double StepFrom(const Question& question, double at) {
     const auto here = Answer(&question, ExpDouble(at));
-    const auto there = Answer(&question, ExpDouble(at + kDifference));
+    const auto there = Answer(&question, ExpDouble(at + difference_));
     if (!here || !there) return 0;
     double product = 0, square = 0;
     for (size_t t = 0; t < here->size(); ++t) {
       for (size_t n = 0; n < (*here)[t].size(); ++n) {
         const double from = double{(*here)[t][n]};
-        const double slope = (double{(*there)[t][n]} - from) / kDifference;
+        const double slope = (double{(*there)[t][n]} - from) / difference_;
         const double left = double{produced_[t][n]} - from;
         if (!std::isfinite(slope) || !std::isfinite(left)) continue;
         product += slope * left;
@@ -244,11 +293,22 @@ class Asker {
   const AskedOtherwise& from_;
   double& work_;
   const std::string kernel_;
+  const double difference_;
   Numbers produced_;
   Numbers right_;
 };
 
 }  // namespace
+
+std::string BaseText(double factor) {
+  if (std::fabs(factor / kLn2 - 1) < kKnownFactor) {
+    return ", as exp2 without log2(e) makes them";
+  }
+  if (std::fabs(factor * kLn2 - 1) < kKnownFactor) {
+    return ", as exp of scores times log2(e) makes them";
+  }
+  return "";
+}
 
 std::vector<Explanation> FindQuestions(const AskedOtherwise& from,
                                        double* work) {

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "reference/contract/status.h"
 #include "verify/case/case.h"
 #include "verify/causes/explanation.h"
 #include "verify/causes/fit.h"
@@ -20,11 +22,19 @@ namespace lockstep::verify {
 struct Question {
   std::string name;       // "scale"
   bool measured = false;  // a number to be found; otherwise `factor` is 1
-  std::function<void(double factor, Case* c)> ask;
+  std::function<void(double factor, Case* c)> ask;  // null with `make`
   std::function<std::string(double factor)> say;
+  // Makes a trial whose inputs are others, where no key of a case says so.
+  std::function<Result<std::unique_ptr<Trial>>(const Trial& own, double factor)>
+      make = nullptr;
 };
-// Lists the questions of the case's op. Requires: ValidateCase passes.
-std::vector<Question> QuestionsNear(const Case& c);
+// List the questions of the case's op; none of the other ops. Requires:
+// ValidateCase passes.
+std::vector<Question> AttentionQuestions(const Case& c);
+std::vector<Question> ScanQuestions(const Case& c);
+
+// ", as exp2 without log2(e) makes them" where the factor is one of the bases.
+std::string BaseText(double factor);
 
 // How many rows emulated kernels and the envelope look at.
 struct AskedRows {
