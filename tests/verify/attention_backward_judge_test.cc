@@ -11,7 +11,6 @@
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
 #include "verify/base/elements.h"
-#include "verify/domain/domain.h"
 #include "verify/emulator/attention_backward/kernel.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/op.h"

@@ -11,7 +11,6 @@
 #include "tests/verify/judge_claims.h"
 #include "tests/verify/law_lines.h"
 #include "tests/verify/trials.h"
-#include "verify/base/compare.h"
 #include "verify/base/digest.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_backward/kernel.h"

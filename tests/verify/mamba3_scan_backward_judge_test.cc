@@ -13,7 +13,6 @@
 #include "tests/verify/law_lines.h"
 #include "tests/verify/trials.h"
 #include "verify/allowed/mamba3_scan_backward/envelope.h"
-#include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/mamba3_scan_backward/kernel.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "reference/attention_forward.h"
-#include "reference/contract/numerics.h"
 #include "tests/support/attention_outputs.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/domain.h"
