@@ -31,7 +31,7 @@ readonly PACKAGES=(
   # Libraries (see cmake/LockstepDependencies.cmake).
   libxsimd-dev libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev
   nlohmann-json3-dev librandom123-dev libxxhash-dev libtomlplusplus-dev
-  # Generators, the independent float64 witness and the workflows of the tests.
+  # Generators, the clauses in NumPy and the workflows of the tests.
   python3 python3-numpy python3-mpmath python3-yaml
   # The Python package: pip builds it in an environment of its own.
   python3-dev python3-venv python3-pip patchelf

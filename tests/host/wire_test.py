@@ -5,7 +5,6 @@ ends with its sentence and exit code, and nothing is left behind."""
 import glob
 import json
 import os
-import signal
 import subprocess
 import sys
 import time

@@ -5,30 +5,25 @@ import sys
 
 import runner
 
-A = "verify/inputs/attention_forward/pick.cc"
-C = "verify/candidate/shards/mutant_shards.cc"
-M = "verify/inputs/attention_merge.cc"
-S = "verify/inputs/mamba3_scan_pick.cc"
-
-# name, source, text, replacement
+# name, text, replacement
 MUTANTS = (
-    ("rows_anywhere", A, "AreAmong(pick_.rows, p.batch)", "true"),
-    ("heads_anywhere", A, "AreAmong(pick_.q_heads, p.q_heads)", "true"),
-    ("key_heads_anywhere", A, "AreAmong(pick_.kv_heads, p.kv_heads)", "!pick_.kv_heads.empty()"),
-    ("broken_groups", A, "SizeOf(pick_.q_heads) % SizeOf(pick_.kv_heads) == 0", "true"),
-    ("queries_anywhere", A, "queries_.LiesIn(p.q_len)", "true"),
-    ("keys_anywhere", A, "keys_.LiesIn(p.kv_len)", "true"),
-    ("stretches_wrap", A, "first <= length - count", "first + count <= length"),
-    ("tensors_anywhere", A, "!AreAmong(heads, from.view.shape[1])", "false"),
-    ("tokens_anywhere", S, "AreAmong(pick_.tokens, source.batch * source.length)", "true"),
-    ("few_tokens", S, "std::ssize(pick_.tokens) == p.batch * p.length", "true"),
-    ("scan_heads_anywhere", S, "AreAmong(pick_.heads, source.heads)", "true"),
-    ("few_scan_heads", S, "std::ssize(pick_.heads) == p.heads", "true"),
-    ("runs_anywhere", S, "AreAmong(pick_.runs, CountRuns(from_.problem, from_.inputs))", "true"),
-    ("few_runs", S, "std::ssize(pick_.runs) >= CountRuns(case_)", "true"),
-    ("parts_anywhere", M, "if (!AreAmong(parts, from.problem.parts, -1)) return NoSuchPart();",
+    ("rows_anywhere", "AreAmong(pick_.rows, p.batch)", "true"),
+    ("heads_anywhere", "AreAmong(pick_.q_heads, p.q_heads)", "true"),
+    ("key_heads_anywhere", "AreAmong(pick_.kv_heads, p.kv_heads)", "!pick_.kv_heads.empty()"),
+    ("broken_groups", "SizeOf(pick_.q_heads) % SizeOf(pick_.kv_heads) == 0", "true"),
+    ("queries_anywhere", "queries_.LiesIn(p.q_len)", "true"),
+    ("keys_anywhere", "keys_.LiesIn(p.kv_len)", "true"),
+    ("stretches_wrap", "first <= length - count", "first + count <= length"),
+    ("tensors_anywhere", "!AreAmong(heads, from.view.shape[1])", "false"),
+    ("tokens_anywhere", "AreAmong(pick_.tokens, source.batch * source.length)", "true"),
+    ("few_tokens", "std::ssize(pick_.tokens) == p.batch * p.length", "true"),
+    ("scan_heads_anywhere", "AreAmong(pick_.heads, source.heads)", "true"),
+    ("few_scan_heads", "std::ssize(pick_.heads) == p.heads", "true"),
+    ("runs_anywhere", "AreAmong(pick_.runs, CountRuns(from_.problem, from_.inputs))", "true"),
+    ("few_runs", "std::ssize(pick_.runs) >= CountRuns(case_)", "true"),
+    ("parts_anywhere", "if (!AreAmong(parts, from.problem.parts, -1)) return NoSuchPart();",
      ""),
-    ("cuts_of_kernels_unheld", C, "Status status = ValidateCase(cut);", "Status status;"),
+    ("cuts_of_kernels_unheld", "Status status = ValidateCase(cut);", "Status status;"),
 )
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 """Breaks the judge on purpose and demands that its unit tests notice.
 
-Each mutant replaces one piece of text in one source. The file alone is compiled
-again, linked in front of the libraries with the objects of a test, and run: a
+Each mutant replaces one piece of text, blanks aside, in whichever file of ROOMS holds
+it: (name, text, replacement), and behind them a part of the file's path where others
+hold the text, too. The file alone is compiled again, linked in front of the libraries with the objects of a test, and run: a
 run that passes is a survivor, and this script fails. Where the build compiles files
 in batches, the rest of the file's batch, compiled once, is linked with it. The tests
 that likely notice run first (suspects.py); a survivor is who passed them all, at once.
-A text that is no longer found, or that stands there more than once, fails too: a mutant
+A text that is no longer found, or that stands in more than one place, fails too: a mutant
 never disappears silently. The tables: *_mutants.py.
 """
 
 import argparse
+import collections
+import functools
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +25,63 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../
 import batches  # noqa: E402
 import prefix  # noqa: E402
 import suspects  # noqa: E402
+
+ROOMS = ("reference", "optimized", "verify", "fuzz")
+# `begin` to `end` of the file `source` are replaced.
+Mutant = collections.namedtuple("Mutant", "name source begin end replacement")
+
+
+def rooms_of(root):
+    """{path below the root: text} of every source that a mutant may break."""
+    found = {}
+    for room in ROOMS:
+        for folder, _, names in os.walk(os.path.join(root, room)):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name.endswith((".cc", ".h", ".inc")):
+                    with open(path, encoding="utf-8") as file:
+                        found[os.path.relpath(path, root)] = file.read()
+    return found
+
+
+@functools.cache
+def squeezed(text):
+    return re.sub(r"\s", "", text)
+
+
+def located(mutants, texts):
+    """Each row of a table as a Mutant; ends the script where a text does not stand in
+    exactly one place."""
+    rows, wrong = [], []
+    for name, text, replacement, *part in mutants:
+        text = squeezed(text)
+        places = [path for path, code in texts.items() if not part or part[0] in path
+                  for _ in range(squeezed(code).count(text))]
+        if len(places) != 1:
+            wrong.append(f"{name}: the text stands in {len(places)} places {places}")
+            continue
+        code = texts[places[0]]
+        kept = [at for at, letter in enumerate(code) if not letter.isspace()]
+        first = squeezed(code).index(text)
+        rows.append(Mutant(name, places[0], kept[first], kept[first + len(text) - 1] + 1,
+                           replacement))
+    if wrong:
+        sys.exit("\n".join(wrong))
+    return rows
+
+
+def units_of(texts, units):
+    """{path: the first of the sources `units` that includes it}."""
+    result = {}
+    for unit in units:
+        left, seen = [unit], set()
+        while left:
+            path = left.pop()
+            if path in texts and path not in seen:
+                seen.add(path)
+                result.setdefault(path, unit)
+                left += re.findall(r'^#include "(.*)"', texts[path], re.MULTILINE)
+    return result
 
 
 def compile_as(args, command, source, output, shadow):
@@ -70,13 +132,9 @@ def rests_of_batches(args, commands, broken):
 
 def build(args, commands, units, mutant):
     """(program, None) with the test linked to the mutant, or (None, why not)."""
-    name, source, text, replacement = mutant
+    name, source, begin, end, replacement = mutant
     path = os.path.join(args.root, source)
-    with open(path, encoding="utf-8") as file:
-        code = file.read()
-    found = code.count(text)
-    if found != 1:
-        return None, f"{name}: the text stands {found} times in {source}"
+    code = args.texts[source][:begin] + replacement + args.texts[source][end:]
     work = os.path.join(args.work, name)
     os.makedirs(work, exist_ok=True)
     broken = os.path.join(work, "broken.cc")
@@ -85,13 +143,12 @@ def build(args, commands, units, mutant):
         header = os.path.join(work, source)
         os.makedirs(os.path.dirname(header), exist_ok=True)
         with open(header, "w", encoding="utf-8") as file:
-            file.write(code.replace(text, replacement))
+            file.write(code)
         shadow = ["-I" + work]
         path = os.path.join(args.root, units[source])
-        with open(path, encoding="utf-8") as file:
-            code = file.read()
+        code = args.texts[units[source]]
     with open(broken, "w", encoding="utf-8") as file:
-        file.write(code if shadow else code.replace(text, replacement))
+        file.write(code)
     if path not in commands:
         return None, f"{name}: nothing compiles {source} by itself; give it a unit"
     compiled = compile_as(args, commands[path][0], broken, broken + ".o", shadow)
@@ -196,26 +253,29 @@ def arguments(text, table, optimize="-O1"):
     return args
 
 
-def main(name, mutants, units=None, also=(), optimize="-O1"):
-    """`units`: the source that a header in the table is compiled with; `also`:
-    sources that must know the same SIMD targets as the broken one, which its callers
-    do; `optimize`: as in arguments()."""
-    units = units or {}
+def main(name, table, units=(), also=(), optimize="-O1"):
+    """`units`: sources of which the first that includes it compiles a header in the
+    table; `also`: sources that must know the same SIMD targets as the broken one, which
+    its callers do; `optimize`: as in arguments()."""
     args = arguments(__doc__, name, optimize)
+    args.texts = rooms_of(args.root)
+    units = units_of(args.texts, units)
     commands = batches.commands(args.build)
-    chosen = [m for m in mutants if args.only in (None, m[0])]
-    broken = {os.path.join(args.root, units.get(m[1], m[1]))
+    mutants = located(table, args.texts)
+    chosen = [m for m in mutants if args.only in (None, m.name)]
+    broken = {os.path.join(args.root, units.get(m.source, m.source))
               for m in [mutants[0], *chosen]}
     args.also = {}
     for source in also:
         path = os.path.join(args.root, source)
         output = os.path.join(args.work, os.path.basename(source) + ".o")
         args.also[path] = compile_whole(args, commands[path][0], path, output, source)
-    args.prefixes.add(commands, broken, [m[1] for m in mutants])
+    args.prefixes.add(commands, broken, [m.source for m in mutants])
     args.rests = rests_of_batches(args, commands, broken & commands.keys())
     # Unbroken, the same steps must end in a test that passes.
-    _, source, text, _ = mutants[0]
-    control, why = build(args, commands, units, ("control", source, text, text))
+    first = mutants[0]
+    control, why = build(args, commands, units, first._replace(
+        name="control", replacement=args.texts[first.source][first.begin:first.end]))
     try:
         trials = Trials(args, control) if control else None
     except RuntimeError as error:
@@ -227,8 +287,8 @@ def main(name, mutants, units=None, also=(), optimize="-O1"):
     for mutant in chosen:
         program, why = build(args, commands, units, mutant)
         if program is not None:
-            if not trials.killed(mutant[1], program):
-                why = f"{mutant[0]}: survived"
+            if not trials.killed(mutant.source, program):
+                why = f"{mutant.name}: survived"
             os.remove(program)
         if why:
             alive += 1
@@ -236,3 +296,17 @@ def main(name, mutants, units=None, also=(), optimize="-O1"):
     os.remove(control)
     print(f"{len(chosen) - alive} of {len(chosen)} {name} mutants killed")
     return 1 if alive else 0
+
+
+def check_tables():
+    """Every text of every table stands in exactly one place, or the script ends."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    texts = rooms_of(os.path.join(here, "../.."))
+    tables = [name[:-3] for name in sorted(os.listdir(here)) if name.endswith("_mutants.py")]
+    count = sum(len(located(importlib.import_module(table).MUTANTS, texts))
+                for table in tables)
+    print(f"{count} mutants of {len(tables)} tables")
+
+
+if __name__ == "__main__":
+    check_tables()

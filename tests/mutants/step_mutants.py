@@ -5,25 +5,18 @@ import sys
 
 import runner
 
-S = "optimized/mamba3_step-inl.h"
-X = "optimized/simd/transpose-inl.h"
-
-# name, source, text, replacement
+# name, text, replacement
 MUTANTS = (
-    ("read_out_of_one_column", S, "hn::Set(d, q[i]), square[i], sum",
+    ("read_out_of_one_column", "hn::Set(d, q[i]), square[i], sum",
      "hn::Set(d, q[i]), square[0], sum"),
-    ("state_of_the_token_before", S, "hn::Set(d, of_rank[s.x_stride])",
-     "hn::Set(d, of_rank[0])"),
-    ("not_canonical", S, "hn::StoreU(CanonicalNaN(d, state), d,",
-     "hn::StoreU(state, d,"),
-    ("squares_that_do_not_fit", S, "p.state_dim % lanes == 0", "true"),
-    ("blocks_of_two_misplaced", X,
-     "rows[kQuad + i] = hn::ConcatUpperUpper(d, high, low);",
+    ("state_of_the_token_before", "hn::Set(d, of_rank[s.x_stride])", "hn::Set(d, of_rank[0])"),
+    ("not_canonical", "hn::StoreU(CanonicalNaN(d, state), d,", "hn::StoreU(state, d,"),
+    ("squares_that_do_not_fit", "p.state_dim % lanes == 0", "true"),
+    ("blocks_of_two_misplaced", "rows[kQuad + i] = hn::ConcatUpperUpper(d, high, low);",
      "rows[kQuad + i] = hn::ConcatUpperUpper(d, low, high);"),
 )
 
 if __name__ == "__main__":
-    sys.exit(runner.main("step", MUTANTS,
-                         {S: "optimized/mamba3_scan.cc", X: "optimized/mamba3_scan.cc"},
+    sys.exit(runner.main("step", MUTANTS, units=("optimized/mamba3_scan.cc",),
                          also=("optimized/plan.cc", "optimized/mamba3_tasks.cc"),
                          optimize="-O0"))

@@ -11,7 +11,6 @@
 #include "tests/verify/judge_claims.h"
 #include "tests/verify/law_lines.h"
 #include "tests/verify/trials.h"
-#include "verify/base/compare.h"
 #include "verify/base/digest.h"
 #include "verify/domain/domain.h"
 #include "verify/emulator/attention_backward/kernel.h"
@@ -73,37 +72,6 @@ TEST(BackwardTrial, ShowsWhatAKernelReads) {
   EXPECT_EQ(call.outputs[3].shape, (std::vector<int64_t>{4}));
 }
 
-// Every element is part of one row, and has its bits.
-TEST(BackwardTrial, RowsAreTheWhole) {
-  for (const std::string& line :
-       {std::string(kEverything), std::string(kEverything) + " lane=bf16",
-        std::string("attention_backward hq=3 sq=5 skv=7 d=4 p=bf16")}) {
-    const auto trial = Open(line);
-    const OutputSet whole = Reference(*trial);
-    std::vector<int64_t> seen(trial->outputs().size());
-    for (int64_t row = 0; row < trial->rows(); ++row) {
-      RowBits bits;
-      trial->ReferenceRow(row, &bits);
-      for (size_t t = 0; t < seen.size(); ++t) {
-        const OutputSpec& spec = trial->outputs()[t];
-        size_t at = 0;
-        for (const int64_t out : trial->Lines(t, row)) {
-          ++seen[t];
-          for (int64_t c = 0; c < spec.shape[3]; ++c, ++at) {
-            ASSERT_EQ(bits[t][at], ElementBits(whole.tensors[t].const_view(),
-                                               LineIndex(spec, out, c)))
-                << line << " " << spec.name << " row " << row;
-          }
-        }
-        EXPECT_EQ(at, bits[t].size());
-      }
-    }
-    for (size_t t = 0; t < seen.size(); ++t) {
-      EXPECT_EQ(seen[t], trial->outputs()[t].lines());
-    }
-  }
-}
-
 // A long case has o and lse of the fast forward pass: the same bits.
 TEST(BackwardTrial, LongInputsAreTheForwardOpsOwn) {
   const auto trial =
@@ -117,56 +85,6 @@ TEST(BackwardTrial, LongInputsAreTheForwardOpsOwn) {
             DigestTensor(backward->data().o.const_view()));
   EXPECT_EQ(DigestTensor(outputs.tensors[1].const_view()),
             DigestTensor(backward->data().lse.const_view()));
-}
-
-// Each planted fault changes a row that it names, but where the truth itself
-// cannot tell: then its answer is the truth, to the bit.
-TEST(BackwardFaults, AreOfEveryKindAndShow) {
-  const auto trial = Open(kEverything);
-  std::vector<std::string> kinds;
-  for (const PlantedFault& fault : trial->faults().PlantFaults(5)) {
-    bool shows = false;
-    for (const int64_t row : fault.rows) {
-      RowBits wrong, right;
-      fault.row(row, &wrong);
-      trial->ReferenceRow(row, &right);
-      shows = shows || wrong != right;
-    }
-    EXPECT_TRUE(shows) << fault.kind << ": " << fault.what;
-    kinds.push_back(fault.kind);
-  }
-  for (const char* kind : {"key", "query", "mask", "channel", "do", "kv_head",
-                           "batch", "dlse", "sink"}) {
-    EXPECT_NE(std::find(kinds.begin(), kinds.end(), kind), kinds.end()) << kind;
-  }
-}
-
-TEST(BackwardLaws, HoldForOurKernelsAndHaveAMeaning) {
-  const auto trial = Open(kEverything);
-  EXPECT_EQ(trial->laws().LawNames(),
-            (std::vector<std::string>{"neighbours", "queries", "keys", "rows",
-                                      "heads", "scale"}));
-  const OutputSet own = Reference(*trial);
-  for (const std::string& name : trial->laws().LawNames()) {
-    bool any_kept = false, any_other = false;
-    for (const uint64_t salt : {1u, 4099u, 12345u}) {
-      const auto law = trial->laws().MakeLaw(name, salt);
-      ASSERT_TRUE(law.ok()) << law.message();
-      for (const LawCall& call : law->calls) {
-        const OutputSet there = Reference(*call.trial);
-        ForLawElements(*trial, own, law.value(), call, there,
-                       [&](uint32_t expected, uint32_t produced) {
-                         EXPECT_EQ(produced, expected) << name;
-                         any_kept = true;
-                       });
-        for (size_t t = 0; t < call.kept.size(); ++t) {
-          any_other |= DigestTensor(there.tensors[t].const_view()) !=
-                       DigestTensor(own.tensors[t].const_view());
-        }
-      }
-    }
-    EXPECT_TRUE(any_kept && any_other) << name;
-  }
 }
 
 OutputSet Emulated(const AttentionBackwardTrial& trial, GradFault fault) {
@@ -230,10 +148,6 @@ TEST(BackwardLaws, AreBrokenByKernelsThatTheyAreFor) {
   }
   EXPECT_TRUE(Breaks(*trial, "scale", Normalised));
   EXPECT_FALSE(Breaks(*trial, "scale", With(GradFault::kNone)));
-}
-
-TEST(BackwardDomain, MeetsAllItsFeatures) {
-  ExpectFeaturesMet("attention_backward", 1);
 }
 
 // A shrunk case is smaller, legal, and of the same op.

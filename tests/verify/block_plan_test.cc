@@ -22,7 +22,6 @@
 #include "verify/run/case_file.h"
 #include "verify/tables/files.h"
 #include "verify/tables/invariants.h"
-#include "verify/tables/mutants.h"
 
 namespace lockstep::verify {
 namespace {
@@ -37,14 +36,6 @@ CaseResult JudgeBy(const std::string& spec, const std::string& line) {
   const CaseRequest request = {.call = &c.value(),
                                .line = MinimalLine(c.value())};
   return JudgeCase(request, *candidate.value(), JudgeOptions(), nullptr);
-}
-
-bool Names(const CaseResult& result, const std::string& invariant) {
-  return std::any_of(result.findings.begin(), result.findings.end(),
-                     [&](const Finding& finding) {
-                       return finding.tier == Tier::kTables &&
-                              finding.check == invariant;
-                     });
 }
 
 int64_t Draw(std::mt19937& rng, int64_t least, int64_t most) {
@@ -164,24 +155,6 @@ TEST(BlockPlan, FlatListsCannotSayEmptyQueryTiles) {
                     "dialect=flat_list kv_shards=2")
                 .verdict,
             Verdict::kSkipped);
-}
-
-TEST(BlockPlan, EveryMutantIsCaughtInItsCaseAndNamed) {
-  for (const PlanMutantInfo& mutant : PlanMutants()) {
-    SCOPED_TRACE(mutant.name);
-    const std::string line = std::string("block_plan ") + mutant.pattern;
-    const CaseResult broken =
-        JudgeBy(std::string("mutant:") + mutant.name, line);
-    EXPECT_EQ(broken.verdict, Verdict::kFail) << broken.reason;
-    EXPECT_TRUE(Names(broken, InfoOf(mutant.invariant).name)) << broken.reason;
-    const CaseResult sound = JudgeBy("builtin:optimized", line);
-    EXPECT_FALSE(Names(sound, InfoOf(mutant.invariant).name)) << sound.reason;
-    EXPECT_NE(sound.verdict, Verdict::kFail) << sound.reason;
-    const CaseResult attention =
-        JudgeBy(std::string("mutant:") + mutant.name,
-                "attention_forward sq=2 skv=2 d=1 mask=causal");
-    EXPECT_EQ(attention.verdict, Verdict::kSkipped) << attention.reason;
-  }
 }
 
 TEST(BlockPlan, WhoMakesNoTablesIsSkipped) {

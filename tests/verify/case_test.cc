@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "tests/verify/random_case.h"
 #include "verify/case/attention_forward/case.h"
+#include "verify/case/text.h"
 #include "verify/registry/ops.h"
 
 namespace lockstep::verify {
@@ -21,54 +24,43 @@ Case Parse(const std::string& line) {
   return c.ok() ? c.value() : Case{};
 }
 
-TEST(Case, PrintAndParseAreInverse) {
-  for (uint64_t seed = 0; seed < 5000; ++seed) {
-    const Case c = RandomCase(seed);
-    const std::string canonical = CanonicalLine(c);
-    const std::string minimal = MinimalLine(c);
-    const auto from_canonical = ParseCase(canonical);
-    const auto from_minimal = ParseCase(minimal);
-    ASSERT_TRUE(from_canonical.ok()) << canonical << "\n"
-                                     << from_canonical.message();
-    ASSERT_TRUE(from_minimal.ok()) << minimal << "\n" << from_minimal.message();
-    EXPECT_EQ(from_canonical.value(), c) << canonical;
-    EXPECT_EQ(from_minimal.value(), c) << minimal;
-    EXPECT_EQ(CanonicalLine(from_minimal.value()), canonical);
-    EXPECT_EQ(MinimalLine(from_canonical.value()), minimal);
-    EXPECT_LE(minimal.size(), canonical.size());
+// The lines of the record: of every op, drawn and written by hand. Drawn cases
+// would not do: the domain itself prints and parses them.
+std::set<std::string> RecordedLines() {
+  std::set<std::string> lines;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("tests/record")) {
+    if (entry.path().extension() != ".rows") continue;
+    std::ifstream file(entry.path());
+    for (std::string row; std::getline(file, row);) {
+      const size_t begin = row.find('\t') + 1;
+      lines.insert(row.substr(begin, row.find('\t', begin) - begin));
+    }
   }
+  return lines;
 }
 
-TEST(Case, RandomCasesVisitEveryKeyAndMaskTerm) {
-  // Vacuity guard of the property above.
-  std::string all;
-  for (uint64_t seed = 0; seed < 500; ++seed) {
-    all += MinimalLine(RandomCase(seed)) + "\n";
+TEST(Case, PrintAndParseAreInverse) {
+  int64_t cases = 0;
+  for (const std::string& line : RecordedLines()) {
+    const auto sequence = ParseCaseSequence(line);
+    if (!sequence.ok()) continue;
+    for (const Case& c : sequence.value()) {
+      ++cases;
+      const std::string canonical = CanonicalLine(c);
+      const std::string minimal = MinimalLine(c);
+      const auto from_canonical = ParseCase(canonical);
+      const auto from_minimal = ParseCase(minimal);
+      ASSERT_TRUE(from_canonical.ok()) << from_canonical.message();
+      ASSERT_TRUE(from_minimal.ok()) << from_minimal.message();
+      EXPECT_EQ(from_canonical.value(), c) << canonical;
+      EXPECT_EQ(from_minimal.value(), c) << minimal;
+      EXPECT_EQ(CanonicalLine(from_minimal.value()), canonical);
+      EXPECT_EQ(MinimalLine(from_canonical.value()), minimal);
+      EXPECT_LE(minimal.size(), canonical.size());
+    }
   }
-  for (const char* text : {" b=",          " hq=",
-                           " hkv=",        " dv=",
-                           " lane=bf16",   " p=bf16",
-                           " scale=",      " cap=",
-                           " mask=",       " mask.h",
-                           " align=br",    " align=-",
-                           " q_seg=[",     " kv_seg=",
-                           "ids:",         "runs:",
-                           " valid_q=",    " valid_kv=",
-                           " layout=bshd", " layout=thd",
-                           " strides=",    " fill=",
-                           " gen=",        " seed=",
-                           " sinklogit=",  " expect=refuse",
-                           "full",         "causal",
-                           "window:",      "inf",
-                           "chunked:",     "prefix:",
-                           "sink:",        "dense:",
-                           "random:",      "blocks:",
-                           "&(",           "|",
-                           "nan",          "-inf",
-                           "e-",           "poison:masked",
-                           "file:",        "qv."}) {
-    EXPECT_NE(all.find(text), std::string::npos) << text;
-  }
+  EXPECT_GE(cases, 4000);
 }
 
 TEST(Case, DefaultsAreThoseOfTheDocumentation) {

@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "tests/power/lengths/cases.h"
 #include "tests/support/runnable_targets.h"
 #include "tests/support/volume.h"
 #include "tests/verify/judge_line.h"
@@ -63,30 +62,6 @@ inline void ExpectBitsOnTargets(const OutputSet& expected, const Trial& trial,
   ForEveryTarget(trial, n, [&](const OutputSet& produced) {
     ExpectSameBits(expected, produced, line);
   });
-}
-
-// Expects `count` bugs whose names begin with `prefix`, each of which fails on
-// its own case of 1024 keys.
-inline void ExpectBugsFailAt1024Keys(const std::string& prefix, int64_t count) {
-  int64_t bugs = 0;
-  for (const LengthCase& own : AttentionLengthCases(1024)) {
-    if (!own.only.starts_with(prefix)) continue;
-    ++bugs;
-    const CaseResult result =
-        JudgeSpec(own.line, "mutant:" + own.only + ",base=" + own.base);
-    EXPECT_EQ(result.verdict, Verdict::kFail) << own.only << " on " << own.line;
-  }
-  EXPECT_EQ(bugs, count);
-}
-
-// Kernels without a bug pass.
-inline void ExpectRightKernelsPass(const std::string& line) {
-  for (const char* spec : {"builtin:optimized", "variant:exact"}) {
-    const CaseResult result = JudgeSpec(line, spec);
-    EXPECT_EQ(result.verdict, Verdict::kPass) << spec;
-  }
-  const CaseResult flash = JudgeSpec(line, "variant:flash", With("flash-bf16"));
-  EXPECT_NE(flash.verdict, Verdict::kFail);
 }
 
 }  // namespace lockstep::verify

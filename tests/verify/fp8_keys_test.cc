@@ -59,12 +59,6 @@ TEST(Fp8, RoundsToNearestEven) {
   EXPECT_EQ(NumberOf(Lane::kE5m2, Rounded(Lane::kE5m2, -HUGE_VAL)), -HUGE_VAL);
 }
 
-Case CaseOf(const std::string& line) {
-  const Result<Case> parsed = ParseCase(line);
-  EXPECT_TRUE(parsed.ok()) << parsed.message();
-  return parsed.value();
-}
-
 // The number of elements of k that are `wanted`.
 template <class Wanted>
 int Count(const AttentionForwardData& data, const Wanted& wanted) {
@@ -133,24 +127,6 @@ TEST(Fp8, ScalesOfQueriesAreOfTheLayout) {
               data.inputs.q.Float(at[0], at[1], at[2], at[3]) *
                   (there ? data.inputs.q_scale(at[0], at[1], at[2] / 4) : 1));
   });
-}
-
-TEST(Fp8, LinesAreReadBack) {
-  for (const std::string line :
-       {"attention_forward sq=3 skv=4 d=4 kvlane=e4m3",
-        "attention_forward sq=3 skv=4 d=4 kvlane=e5m2 kscale=tensor:0.5 "
-        "vscale=token:uniform:0.5,2",
-        "attention_forward sq=3 skv=4 d=4 kvlane=e4m3 "
-        "kscale=block:7:const:3 vscale=head:const:0.25",
-        "attention_forward sq=3 skv=4 d=4 kvlane=e4m3 qlane=e5m2 "
-        "qscale=block:2:uniform:0.5,2"}) {
-    const Case c = CaseOf(line);
-    EXPECT_EQ(MinimalLine(c), line);
-    EXPECT_EQ(CaseOf(MinimalLine(c)), c);
-  }
-  // Lines that were written before the key existed keep their text.
-  const std::string old = "attention_forward sq=3 skv=4 d=4";
-  EXPECT_EQ(MinimalLine(CaseOf(old + " kvlane=none kscale=none")), old);
 }
 
 TEST(Fp8, LinesWithoutAMeaningSaySo) {
@@ -270,21 +246,6 @@ TEST(Fp8, PlainNumbersAreExact) {
   // Weights that may be far apart, times a scale of v.
   EXPECT_TRUE(has("kvlane=e4m3 scale=100"));
   EXPECT_FALSE(has("kvlane=e4m3 scale=100 vscale=tensor:2"));
-}
-
-// Every bug of fp8 is found on its own case at 1024 keys.
-TEST(Fp8, BugsFailAt1024Keys) { ExpectBugsFailAt1024Keys("attn.fp8_", 60); }
-
-TEST(Fp8, RightKernelsPass) {
-  ExpectRightKernelsPass(
-      "attention_forward b=2 hq=4 hkv=2 sq=3 skv=50 d=8 lane=bf16 kvlane=e4m3 "
-      "kscale=token:uniform:0.5,2 vscale=block:16:uniform:0.5,2");
-  ExpectRightKernelsPass(
-      "attention_forward b=2 hq=4 hkv=2 sq=9 skv=50 d=8 lane=bf16 kvlane=e4m3 "
-      "kscale=head:uniform:0.5,2 qlane=e4m3 qscale=head:uniform:0.5,2");
-  ExpectRightKernelsPass(
-      "attention_forward b=2 hq=4 hkv=2 sq=9 skv=50 d=8 cap=20 lane=f16 "
-      "kvlane=e5m2 qlane=e4m3 qscale=block:4:uniform:0.5,2");
 }
 
 // A weight may overflow when its scale multiplies it, where no maximum has been

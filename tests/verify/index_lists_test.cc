@@ -69,22 +69,6 @@ void ExpectTheirMask(const AttentionForwardData& data) {
   }
 }
 
-TEST(IndexLists, LinesReadBack) {
-  for (const std::string mask :
-       {"index:3", "index:3:ascending", "index:3:recent", "causal&index:1",
-        "(index:2|causal)&window:3,0", "index:4:file:a.npy"}) {
-    const std::string line = "attention_forward sq=1 skv=9 d=4 mask=" + mask;
-    const Result<Case> c = ParseCase(line);
-    ASSERT_TRUE(c.ok()) << c.message();
-    EXPECT_EQ(MinimalLine(c.value()), line);
-    EXPECT_EQ(ParseCase(CanonicalLine(c.value())).value(), c.value());
-  }
-  EXPECT_EQ(MinimalLine(ParseCase("attention_forward sq=1 skv=9 d=4 "
-                                  "mask=index:3:uniform")
-                            .value()),
-            "attention_forward sq=1 skv=9 d=4 mask=index:3");
-}
-
 TEST(IndexLists, LinesWithoutMeaningAreRefused) {
   EXPECT_EQ(ErrorOf("sq=2 skv=9 d=4 mask=index:0"),
             "mask: lists of 0 keys; want 1..67108864");
@@ -358,13 +342,6 @@ TEST(IndexLists, GradientsAreReduced) {
   EXPECT_TRUE(lines.contains(line + "4"));
   EXPECT_TRUE(lines.contains("attention_backward sq=2 skv=9 d=1 mask=causal"));
 }
-
-// Every bug of lists is found on its own case at 1024 keys.
-TEST(IndexLists, BugsFailAt1024Keys) {
-  ExpectBugsFailAt1024Keys("attn.list_", 16);
-}
-
-TEST(IndexLists, RightKernelsPass) { ExpectRightKernelsPass(kLists); }
 
 }  // namespace
 }  // namespace lockstep::verify

@@ -33,23 +33,6 @@ KeyPool PoolOf(const AttentionForwardData& data) {
   return std::move(pool.value());
 }
 
-TEST(KeyPages, LinesReadBack) {
-  for (const char* page :
-       {"page=16", "page=1:nhd", "page=4:share=1", "page=4:nhd:share=1"}) {
-    const std::string line =
-        std::string("attention_forward b=2 sq=1 skv=9 d=4 ") + page;
-    const Case c = ParseCase(line).value();
-    EXPECT_EQ(MinimalLine(c), line);
-    EXPECT_EQ(ParseCase(CanonicalLine(c)).value(), c);
-  }
-  const Case hnd =
-      ParseCase("attention_forward sq=1 skv=9 d=4 page=4:hnd").value();
-  EXPECT_EQ(MinimalLine(hnd), "attention_forward sq=1 skv=9 d=4 page=4");
-  const Case none =
-      ParseCase("attention_forward sq=1 skv=9 d=4 page=none").value();
-  EXPECT_EQ(CanonicalLine(none).find("page"), std::string::npos);
-}
-
 TEST(KeyPages, LinesWithoutMeaningAreRefused) {
   EXPECT_EQ(
       ErrorOf("sq=1 skv=9 d=4 page=0"),
@@ -178,14 +161,6 @@ TEST(KeyPages, DrawnCasesHaveTheBitsOfKeysThatLieTogether) {
   RecordProperty("cases", static_cast<int>(paged));
   EXPECT_GT(paged, test::Volume(100));
 }
-
-// Every bug of pages is found on its own case of 1024 keys; without it there
-// is no alarm.
-TEST(KeyPages, BugsFailAt1024Keys) {
-  ExpectBugsFailAt1024Keys("attn.page_", 15);
-}
-
-TEST(KeyPages, RightKernelsPass) { ExpectRightKernelsPass(kRagged); }
 
 }  // namespace
 }  // namespace lockstep::verify

@@ -87,7 +87,8 @@ KeyPool PoolOf(const AttentionForwardData& data) {
 TEST_F(PageTables, LinesReadBack) {
   const std::string digest(32, 'a');
   for (const std::string& page :
-       {std::string("page=16:pool=9:file:a.npy"),
+       {std::string("mask=index:4:file:a.npy"),
+        std::string("page=16:pool=9:file:a.npy"),
         std::string("page=1:nhd:pool=4:file:d/a+b,c.npz#") + digest}) {
     const std::string line = "attention_forward b=2 sq=1 skv=9 d=4 " + page;
     const Case c = ParseCase(line).value();
@@ -338,13 +339,6 @@ TEST_F(PageTables, DrawnCasesHaveTheBitsOfKeysThatLieTogether) {
   RecordProperty("cases", static_cast<int>(cases));
   EXPECT_GT(cases, test::Volume(100));
   EXPECT_GT(shared, 0);
-}
-
-TEST_F(PageTables, RightKernelsPass) {
-  WriteTable(2, {6, 0, 3, 7, 0, 5});
-  ExpectRightKernelsPass(Line());
-  WriteTable(2, {6, 0, 3, 7, 1, 5});
-  ExpectRightKernelsPass(Line());
 }
 
 // Bugs of pages fail over a table of 1024 keys a row, of which a quarter is

@@ -1,5 +1,5 @@
-// The four masks of 8 x 8 in tiles of 2 x 2 that all golden tables are of, and
-// a random one with its plan.
+// The four masks of 8 x 8 in tiles of 2 x 2 that all golden tables are of, with
+// their plans.
 #ifndef LOCKSTEP_TESTS_VERIFY_PLAN_FIXTURE_H_
 #define LOCKSTEP_TESTS_VERIFY_PLAN_FIXTURE_H_
 

@@ -39,21 +39,6 @@ void ExpectBits(const Case& c, uint64_t n) {
   ExpectBitsOnTargets(Reference(plain), *trial, n, MinimalLine(c));
 }
 
-TEST(ValueAlias, LinesReadBack) {
-  for (const std::string alias : {"alias=v_in_k:3", "alias=v_in_k:4"}) {
-    const std::string line = "attention_forward sq=1 skv=9 d=4 " + alias;
-    const Case c = ParseCase(line).value();
-    EXPECT_EQ(MinimalLine(c), line);
-    EXPECT_EQ(ParseCase(CanonicalLine(c)).value(), c);
-    EXPECT_EQ(std::to_string(c.Get<AttentionForwardCase>().value_dim),
-              alias.substr(13));
-  }
-  const Case none =
-      ParseCase("attention_forward sq=1 skv=9 d=4 alias=none").value();
-  EXPECT_EQ(CanonicalLine(none).find("alias"), std::string::npos);
-  EXPECT_EQ(none.Get<AttentionForwardCase>().value_dim, 4);
-}
-
 TEST(ValueAlias, LinesWithoutMeaningAreRefused) {
   EXPECT_EQ(ErrorOf("sq=1 skv=9 d=4 alias=k_in_v:2"),
             "column 40: expected none or v_in_k:DV, found 'k_in_v:2' (alias is "
@@ -162,13 +147,6 @@ TEST(ValueAlias, HasFurtherDraws) {
     EXPECT_EQ(drawn.Get<AttentionForwardCase>().v_in_k, 4);
   }
 }
-
-// Every bug of v in k is found on its own case at 1024 keys.
-TEST(ValueAlias, BugsFailAt1024Keys) {
-  ExpectBugsFailAt1024Keys("attn.alias_", 12);
-}
-
-TEST(ValueAlias, RightKernelsPass) { ExpectRightKernelsPass(kLatent); }
 
 }  // namespace
 }  // namespace lockstep::verify

@@ -36,12 +36,6 @@ constexpr const char* kRagged =
     "attention_forward b=4 hq=4 hkv=2 sq=5 skv=10 d=3 dv=2 "
     "valid_q=3,0,5,1 valid_kv=10,0,3,0 layout=varlen";
 
-TEST(Varlen, LinesReadBack) {
-  const Case c = ParseCase(kRagged).value();
-  EXPECT_EQ(MinimalLine(c), kRagged);
-  EXPECT_EQ(ParseCase(CanonicalLine(c)).value(), c);
-}
-
 TEST(Varlen, WhatItDoesNotGoWithIsRefused) {
   const std::string varlen = "b=2 hq=2 sq=2 skv=9 d=4 layout=varlen ";
   EXPECT_EQ(ErrorOf(varlen + "page=4"),
@@ -236,11 +230,6 @@ TEST(Varlen, DrawnCasesHaveTheBitsOfPaddedRows) {
   EXPECT_GT(tried, EncodingDraws(600) / 3);
 }
 
-// Every bug of ragged batches is found on its own case at 1024 keys.
-TEST(Varlen, BugsFailAt1024Keys) {
-  ExpectBugsFailAt1024Keys("attn.varlen_", 14);
-}
-
 // Gradients: tokens of queries use one table and tokens of keys the other. The
 // sinks have none.
 TEST(Varlen, GradientsAreHandedOverByName) {
@@ -260,21 +249,6 @@ TEST(Varlen, GradientsAreHandedOverByName) {
   EXPECT_EQ(files[0].InFile(), (std::vector<int64_t>{16, 2, 2}));
   EXPECT_EQ(files[3].InFile(), std::vector<int64_t>{4});
 }
-
-// Every bug of the gradients of ragged batches is found on its own cases.
-TEST(Varlen, BugsOfGradientsFail) {
-  int64_t bugs = 0;
-  for (const MutantInfo& info : Mutants()) {
-    if (!std::string_view(info.name).starts_with("grad.varlen_")) continue;
-    ++bugs;
-    const CaseResult result =
-        JudgeSpec(info.pattern, std::string("mutant:") + info.name);
-    EXPECT_EQ(result.verdict, Verdict::kFail) << info.name;
-  }
-  EXPECT_EQ(bugs, 9);
-}
-
-TEST(Varlen, RightKernelsPass) { ExpectRightKernelsPass(kRagged); }
 
 }  // namespace
 }  // namespace lockstep::verify

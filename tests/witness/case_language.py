@@ -152,6 +152,77 @@ def stored_terms(tree):
     return [tree] if tree[0] == "stored" else []
 
 
+# --- The tensors of a case. ---
+
+
+def stored_masks(case, tensors):
+    """Stored masks by number, and the shape each term promises."""
+    stored = {}
+    for tree in case.masks.values():
+        for _, index, kind, rest in stored_terms(tree):
+            name = f"dense_mask_{index}"
+            require(name in tensors, f"{name} is missing")
+            mask = tensors[name].bits
+            if kind == "blocks" and ":file:" in rest:
+                rows, cols = (int(n) for n in rest.split(":")[0].split("x"))
+                require(
+                    mask.ndim == 4 and mask.shape[2:] == (
+                        -(-case.sq // rows), -(-case.skv // cols)),
+                    f"{name}: shape {mask.shape}")
+                grown = mask.repeat(rows, axis=2).repeat(cols, axis=3)
+                mask = grown[..., :case.sq, :case.skv]
+            require(
+                mask.ndim == 4 and mask.shape[2:] == (case.sq, case.skv)
+                and mask.shape[0] in (1, case.b)
+                and mask.shape[1] in (1, case.hq) and mask.max(initial=0) <= 1,
+                f"{name}: shape {mask.shape} or values")
+            if kind == "blocks":
+                rows, cols = (int(n) for n in rest.split(":")[0].split("x"))
+                corner = mask[..., ::rows, ::cols]
+                grown = corner.repeat(rows, axis=2).repeat(cols, axis=3)
+                require(
+                    np.array_equal(grown[..., :case.sq, :case.skv], mask),
+                    f"{name} is not constant on its blocks")
+            stored[index] = of_lists(case, kind, name, mask, tensors)
+    return stored
+
+
+def check_inputs(case, tensors):
+    """The exported side inputs must say what the case line says."""
+    shapes = {"q": (case.b, case.hq, case.sq, case.d),
+              "k": (case.b, case.hkv, case.skv, case.d),
+              "v": (case.b, case.hkv, case.skv, case.dv)}
+    for name, shape in shapes.items():
+        found = tensors[name].bits.shape
+        require(found == shape, f"{name}: shape {found}")
+        fp8 = case.qlane if name == "q" else case.kvlane
+        lane = "F8_" + fp8.upper() if fp8 else case.lane.upper()
+        require(tensors[name].dtype == lane,
+                              f"{name}: type {tensors[name].dtype}")
+        require((name + "_scale" in tensors) == (name in case.scales),
+                              f"{name}_scale: in one of case and file only")
+    for name in ("q_seg", "kv_seg"):
+        require((name in tensors) == (case.q_seg is not None),
+                              f"{name}: in one of case and file only")
+    for name in ("q_seg", "kv_seg"):
+        if getattr(case, name) == "file":
+            setattr(case, name, list(tensors[name].values))
+    if case.q_seg is not None:
+        for b in range(case.b):
+            same = case.q_seg[b][:, None] == case.kv_seg[b][None, :]
+            ours = (tensors["q_seg"].values[b][:, None]
+                    == tensors["kv_seg"].values[b][None, :])
+            require(np.array_equal(same, ours),
+                                  "segment ids differ from the case line")
+    for name in ("valid_q", "valid_kv"):
+        if name in tensors:
+            require(
+                tensors[name].values.tolist() == getattr(case, name),
+                f"{name} differs from the case line")
+    require(("sink" in tensors) == case.sink,
+                          "sink: in one of case and file only")
+
+
 # --- The case line. ---
 
 

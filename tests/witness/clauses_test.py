@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The bits of exported cases against contract_bits.py, which has them from the text.
 
-  clauses_test.py LOCKSTEP CASES
+  clauses_test.py LOCKSTEP CASES...
 
-Exits 0 only if every line's outputs have the text's bits, and if every misreading of
-MISREADINGS changes a bit of some line: a clause that no line could show is a failure.
+Exits 0 only if every line's outputs have the text's bits, if every misreading of
+MISREADINGS changes a bit of some line, and if the lines have every kind of mask: a
+clause that no line could show is a failure. The masks here are those that the
+specification draws (mask_patterns.py).
 """
 
 import pathlib
@@ -14,13 +16,12 @@ import tempfile
 
 import numpy as np
 
-import attention_witness
 import case_language
 import contract_bits
 import gradient_bits
-import run_witness
 import safetensors_file
 import scan_bits
+from mask_patterns import PATTERNS
 
 MISREADINGS = ("f16_weights_of_binary16", "fixed_path_with_scales",
                "shared_scales_in_f32", "scales_after_rounding", "sum_takes_rounded_weights",
@@ -28,6 +29,30 @@ MISREADINGS = ("f16_weights_of_binary16", "fixed_path_with_scales",
                "weights_to_126", "delta_of_rows_without_keys", "subnormal_ds",
                "light_parts_are_left_out", "beta_without_decay", "sums_from_the_end", "steps_keep_a_bit_less",
                "blocks_of_16", "parts_of_any_length")
+MASK_KINDS = {"full", "causal", "window", "chunked", "prefix", "sink", "random", "blocks",
+              "index"}
+
+
+def read_cases(paths):
+    lines = [line.strip() for path in paths
+             for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def kinds(tree):
+    """Names of the kinds of mask in one expression."""
+    if tree[0] in ("and", "or"):
+        return kinds(tree[1]) | kinds(tree[2])
+    return {tree[2] if tree[0] == "stored" else tree[0]}
+
+
+def drawn_otherwise():
+    """Lines of PATTERNS whose mask here is not the drawn one."""
+    for line, drawn in PATTERNS:
+        case = case_language.parse_case(f"attention_forward d=1 {line}")
+        rows = case_language.visibility(case, 0, 0, {})
+        if " ".join("".join("x" if x else "." for x in row) for row in rows) != drawn:
+            yield line
 
 
 def scales_of(case, tensors, name, b, head, heads, length):
@@ -45,6 +70,8 @@ def scales_of(case, tensors, name, b, head, heads, length):
 class Exported:
     """One case with its tensors."""
 
+    case = None  # of attention
+
     def __init__(self, folder):
         self.tensors, metadata = safetensors_file.read(folder / "inputs.safetensors")
         self.expected, _ = safetensors_file.read(folder / "expected.safetensors")
@@ -53,7 +80,8 @@ class Exported:
             return
         self.case = case_language.parse_case(line)
         self.split = int(case_language.split_keys(line).get("split", 1))
-        self.stored = attention_witness.stored_masks(self.case, self.tensors)
+        case_language.check_inputs(self.case, self.tensors)
+        self.stored = case_language.stored_masks(self.case, self.tensors)
 
     def parse(self, line):
         """The line of attention_forward that has its problem; None: there is none."""
@@ -162,21 +190,26 @@ def export(lockstep, line, folder):
 
 
 def main():
-    lockstep, lines = sys.argv[1], run_witness.read_cases(sys.argv[2:])
-    failed, shown = 0, set()
+    lockstep, lines = sys.argv[1], read_cases(sys.argv[2:])
+    failed, shown, covered = 0, set(), set()
     with tempfile.TemporaryDirectory() as name, np.errstate(all="ignore"):
         for number, line in enumerate(lines):
             exported = export(lockstep, line, pathlib.Path(name) / str(number))
             count = exported.differing()
+            for tree in exported.case.masks.values() if exported.case else ():
+                covered |= kinds(tree)
             failed += count != 0
             print(f"{'ok  ' if count == 0 else 'FAIL'} {line}"
                   + (f"\n     {count} elements have other bits than the text" if count else ""))
             for wrong in MISREADINGS:
                 if wrong not in shown and exported.differing({wrong}) != count:
                     shown.add(wrong)
-    for wrong in sorted(set(MISREADINGS) - shown):
-        print(f"FAIL no line shows the misreading {wrong}")
-        failed += 1
+    lacks = [f"no line shows the misreading {x}" for x in sorted(set(MISREADINGS) - shown)]
+    lacks += [f"no line has the mask {x}" for x in sorted(MASK_KINDS - covered)]
+    lacks += [f"another mask is drawn for {x}" for x in drawn_otherwise()]
+    for lack in lacks:
+        print(f"FAIL {lack}")
+    failed += len(lacks)
     print(f"{len(lines)} lines, {failed} failures")
     return 0 if lines and failed == 0 else 1
 

@@ -102,19 +102,3 @@ def parse(data):
         covered = end
     require(covered == len(body), "bytes behind the last tensor")
     return tensors, metadata
-
-
-def write(path, tensors, metadata):
-    """tensors: {name: (dtype, array of words or values)}; for the selftest."""
-    header, chunks, offset = {"__metadata__": metadata}, [], 0
-    for name, (dtype, array) in tensors.items():
-        if dtype == "F32" and array.dtype != np.uint32:
-            array = np.asarray(array, dtype="<f4")
-        chunk = np.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": dtype, "shape": list(array.shape),
-                        "data_offsets": [offset, offset + len(chunk)]}
-        chunks.append(chunk)
-        offset += len(chunk)
-    text = json.dumps(header).encode("utf-8")
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(chunks))

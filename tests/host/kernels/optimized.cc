@@ -150,7 +150,13 @@ int lockstep_attention_backward(lockstep_handle* handle,
             : optimized::AttentionBackward(asked.problem, asked.inputs,
                                            plan.value(), asked.outputs, &ran);
     if (status.ok()) Tell(ran, receipt);
-    return status;
+    if (!status.ok() || asked.own.o.data == nullptr) return status;
+    optimized::AttentionForwardExecution forward;
+    const auto own = optimized::MakePlan(asked.problem.forward, caps);
+    if (!own.ok()) return own.status();
+    return optimized::AttentionForward(asked.problem.forward,
+                                       asked.inputs.forward, own.value(),
+                                       asked.own, &forward);
   });
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -70,8 +69,7 @@ void SetListed(const lockstep_attention_forward_call& call,
 
 MaskExpr MaskOf(const lockstep_mask& mask,
                 const lockstep_attention_forward_call& call,
-                AttentionForwardInputs* inputs, std::optional<CallLists>* lists,
-                MadeMasks* made) {
+                AttentionForwardInputs* inputs, MadeMasks* made) {
   static constexpr MaskExpr::Kind kKinds[] = {
       MaskExpr::Kind::kFull,   MaskExpr::Kind::kCausal,
       MaskExpr::Kind::kWindow, MaskExpr::Kind::kChunked,
@@ -101,12 +99,12 @@ MaskExpr MaskOf(const lockstep_mask& mask,
   }
   if (mask.indices != nullptr) {
     expr.dense = inputs->dense_masks.size();
-    lists->emplace().dense = expr.dense;
-    Set(mask.indices, &(*lists)->view);
-    SetListed(call, (*lists)->view, made, &inputs->dense_masks.emplace_back());
+    TensorView<const int32_t, 4> lists;
+    Set(mask.indices, &lists);
+    SetListed(call, lists, made, &inputs->dense_masks.emplace_back());
   }
   for (int32_t n = 0; n < mask.term_count; ++n) {
-    expr.children.push_back(MaskOf(*mask.terms[n], call, inputs, lists, made));
+    expr.children.push_back(MaskOf(*mask.terms[n], call, inputs, made));
   }
   return expr;
 }
@@ -162,8 +160,7 @@ ProductOrder OrderOf(std::string_view name) {
 // Fills all but o and lse.
 void ReadAttention(const lockstep_attention_forward_call& call,
                    AttentionForwardProblem* problem,
-                   AttentionForwardInputs* inputs,
-                   std::optional<CallLists>* lists, MadeMasks* made) {
+                   AttentionForwardInputs* inputs, MadeMasks* made) {
   AttentionForwardProblem& p = *problem;
   AttentionForwardInputs& in = *inputs;
   p.batch = call.b;
@@ -199,7 +196,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
   in.valid_kv = IntegersOf(*call.valid_kv);
   p.masks.clear();
   for (int32_t n = 0; n < call.mask_count; ++n) {
-    p.masks.push_back(MaskOf(*call.masks[n], call, &in, lists, made));
+    p.masks.push_back(MaskOf(*call.masks[n], call, &in, made));
   }
   p.align = AlignmentOf(call, in);
 }
@@ -208,7 +205,7 @@ void ReadAttention(const lockstep_attention_forward_call& call,
 
 Status ProblemOf(const lockstep_attention_forward_call& call,
                  AttentionCall* to) {
-  ReadAttention(call, &to->problem, &to->inputs, &to->lists, &to->made);
+  ReadAttention(call, &to->problem, &to->inputs, &to->made);
   if (call.varlen != 0) {
     VarlenRows& rows = to->varlen.emplace();
     Set(call.cu_seqlens_q, &rows.cu_q);
@@ -237,7 +234,7 @@ Status ProblemOf(const lockstep_attention_forward_call& call,
 Status ProblemOf(const lockstep_attention_backward_call& call,
                  BackwardCall* to) {
   ReadAttention(*call.forward, &to->problem.forward, &to->inputs.forward,
-                &to->lists, &to->made);
+                &to->made);
   to->problem.grad_lane = LaneOf(call.grad);
   to->problem.dlse = call.dlse != nullptr;
   Set(call.dsink, &to->outputs.dsink);

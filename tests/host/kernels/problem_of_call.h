@@ -25,13 +25,6 @@ namespace lockstep::tests {
 // Dense masks that index lists make, of calls that are alive.
 using MadeMasks = std::list<std::vector<uint8_t>>;
 
-// The lists of the call's mask, and the number of the dense mask that they
-// make.
-struct CallLists {
-  TensorView<const int32_t, 4> view;
-  size_t dense = 0;
-};
-
 struct AttentionCall {
   AttentionForwardProblem problem;
   AttentionForwardInputs inputs;
@@ -39,7 +32,6 @@ struct AttentionCall {
   std::optional<KeyPages> pages;  // k and v of the inputs lead there then
   // A ragged batch: the tensors are as in CheckVarlen.
   std::optional<VarlenRows> varlen;
-  std::optional<CallLists> lists;
   MadeMasks made;
 };
 // Views of the call's memory, and of masks made of lists. Errors: Validate's.
@@ -53,7 +45,6 @@ struct BackwardCall {
   AttentionForwardOutputs own;  // null: is not asked for
   // A ragged batch: the tensors are as in CheckVarlen.
   std::optional<VarlenRows> varlen;
-  std::optional<CallLists> lists;
   MadeMasks made;
 };
 Status ProblemOf(const lockstep_attention_backward_call& call,

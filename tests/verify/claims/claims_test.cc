@@ -52,64 +52,6 @@ const ClaimTried& TriedOf(Claim claim, const CaseResult& result) {
   return kNone;
 }
 
-// A line for each feature that pairs have to carry over.
-constexpr const char* kOurs[] = {
-    "attention_forward hq=4 hkv=2 sq=24 skv=24 d=8 mask=causal cap=5 "
-    "sinklogit=const:1",
-    "attention_forward b=3 hq=2 sq=9 skv=40 d=16 lane=bf16 p=bf16 "
-    "mask=window:7,0 align=br q_seg=runs:9 kv_seg=runs:31,9",
-    "attention_forward sq=30 skv=30 d=8 mask=(causal&random:0.5) layout=bshd",
-    "attention_forward b=2 hq=2 hkv=2 sq=12 skv=20 d=4 dv=6 valid_kv=20,11 "
-    "mask=(prefix:3|chunked:8) mask.h1=full",
-    "attention_backward hq=4 hkv=2 sq=12 skv=12 d=8 mask=causal cap=3 "
-    "sinklogit=const:1 dlse=normal:1",
-    "mamba3_scan h=4 g=2 t=24 n=8 p=4 s=3 gate=yes",
-    "mamba3_scan variant=mimo reduce=yes bias=yes skip=yes gate=yes norm=1e-5 "
-    "carry=thkv layout=bhtp lane=bf16 r=2 h=4 g=1 t=24 n=8 p=4 s=3 "
-    "seg=runs:10,14",
-    "mamba3_scan h=2 t=24 n=4 p=4 cu=0,5,5,24",
-    "mamba3_step h=2 t=9 n=4 p=4 s=2",
-    "ssd_scan h=4 g=2 t=24 n=4 p=4",
-    "mamba3_scan_backward b=2 h=4 g=2 t=12 n=4 p=4 s=2",
-};
-
-TEST(Claims, OurKernelsKeepAll) {
-  for (const char* line : kOurs) {
-    for (const char* spec : {"builtin:optimized", "builtin:reference"}) {
-      const CaseResult result = JudgeSpec(line, spec, TryAll());
-      EXPECT_EQ(result.verdict, Verdict::kPass) << line << result.reason;
-      for (const ClaimTried& tried : result.claims_tried) {
-        const bool fine = tried.state == ClaimState::kKept ||
-                          tried.state == ClaimState::kNotApplicable;
-        EXPECT_TRUE(fine) << spec << " " << line << " "
-                          << ClaimName(tried.claim) << " " << tried.why_not
-                          << tried.pair;
-        const bool counted =
-            tried.state != ClaimState::kKept || tried.pairs > 0;
-        EXPECT_TRUE(counted) << line;
-      }
-      EXPECT_NE(TriedOf(Claim::kBatch, result).longest, 0) << line;
-    }
-  }
-}
-
-TEST(Claims, EachBugBreaksItsOwnAndNoneOutsideItsRow) {
-  EXPECT_GE(ClaimBugs().size(), 16u);
-  for (const ClaimBug& bug : ClaimBugs()) {
-    const CaseResult result =
-        JudgeSpec(bug.pattern, std::string("mutant:") + bug.name, TryAll());
-    const ClaimSet also = ParseClaims(bug.also).value();
-    EXPECT_EQ(TriedOf(bug.claim, result).state, ClaimState::kBroken)
-        << bug.name;
-    for (const ClaimTried& tried : result.claims_tried) {
-      if (tried.state != ClaimState::kBroken) continue;
-      EXPECT_TRUE(tried.claim == bug.claim || also.Has(tried.claim))
-          << bug.name << " breaks " << ClaimName(tried.claim) << ": "
-          << tried.pair;
-    }
-  }
-}
-
 // What is not claimed is no finding.
 TEST(Claims, BugsPassWhereNothingIsClaimed) {
   for (const ClaimBug& bug : ClaimBugs()) {

@@ -1,11 +1,9 @@
-// Grid-shrinking tables: the published ones, and soundness on random masks.
+// Grid-shrinking tables: the published ones.
 #include "verify/tables/dialects/shrunk.h"
 
 #include <cstdint>
-#include <random>
 
 #include "gtest/gtest.h"
-#include "tests/support/attention_problem.h"
 #include "tests/verify/plan_fixture.h"
 #include "verify/tables/invariants.h"
 
@@ -13,7 +11,6 @@ namespace lockstep::verify {
 namespace {
 
 using test::Digits;
-using test::Draw;
 using test::Golden;
 using test::Planned;
 using test::PlanOf;
@@ -66,27 +63,6 @@ TEST(Shrunk, AnEmptyMaskHasOneStepOfPadding) {
   const Result<PlanTrace> trace = LiftShrunk(tables.value());
   ASSERT_TRUE(trace.ok());
   EXPECT_EQ(test::Names(CheckPlan(trace.value(), p.intended)), "");
-}
-
-TEST(Shrunk, RandomMasksGiveSoundTables) {
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
-    std::mt19937 rng(seed);
-    const test::MaskProblem m = test::RandomMaskProblem(rng);
-    optimized::TileOptions options = Tiles(Draw(rng, 1, 9), Draw(rng, 1, 9));
-    options.boundary = static_cast<optimized::Boundary>(Draw(rng, 0, 1));
-    options.blocks = Draw(rng, 0, 1) != 0;
-    const Planned p = PlanOf(m, options);
-    const int64_t capacity = Draw(rng, 0, 1) * (p.plan.grid.cols() + 2);
-    const int64_t capacity_t = Draw(rng, 0, 1) * (p.plan.grid.rows() + 1);
-    const Result<ShrunkTables> tables =
-        ExportShrunk(p.plan, capacity, capacity_t);
-    ASSERT_TRUE(tables.ok()) << tables.message();
-    const Result<PlanTrace> trace = LiftShrunk(tables.value());
-    ASSERT_TRUE(trace.ok()) << trace.message();
-    const auto violations = CheckPlan(trace.value(), p.intended);
-    ASSERT_TRUE(violations.empty()) << "seed " << seed << "\n"
-                                    << test::Messages(violations);
-  }
 }
 
 TEST(Shrunk, RefusesTablesThatDoNotFitTogether) {

@@ -1,12 +1,10 @@
-// Splash-style tables: the published ones, and soundness on random masks.
+// Splash-style tables: the published ones.
 #include "verify/tables/dialects/splash.h"
 
 #include <cstdint>
-#include <random>
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/support/attention_problem.h"
 #include "tests/verify/plan_fixture.h"
 #include "verify/tables/invariants.h"
 
@@ -14,7 +12,6 @@ namespace lockstep::verify {
 namespace {
 
 using test::Digits;
-using test::Draw;
 using test::Golden;
 using test::Planned;
 using test::PlanOf;
@@ -154,24 +151,6 @@ TEST(Splash, RefusesWhatTheDialectCannotSay) {
   t.q_shards = 1;
   t.forward.data_next.pop_back();
   EXPECT_FALSE(LiftSplash(t).ok());
-}
-
-TEST(Splash, RandomMasksGiveSoundTables) {
-  int64_t exported = 0;
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
-    std::mt19937 rng(seed);
-    test::MaskProblem m = test::RandomMaskProblem(rng);
-    optimized::TileOptions options = Tiles(Draw(rng, 1, 4), Draw(rng, 1, 4));
-    options.blocks = Draw(rng, 0, 3) != 0;
-    const Planned p = PlanOf(m, options);
-    const int64_t shards = Draw(rng, 1, 3);
-    const Result<SplashTables> tables =
-        ExportSplash(p.plan, shards, Draw(rng, 0, 2) != 0);
-    if (!tables.ok()) continue;
-    ++exported;
-    ASSERT_EQ(CheckSplash(p, tables.value()), "") << "seed " << seed;
-  }
-  EXPECT_GT(exported, 400);
 }
 
 }  // namespace

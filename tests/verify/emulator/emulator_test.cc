@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -13,12 +12,9 @@
 #include <vector>
 
 #include "reference/attention_forward.h"
-#include "reference/contract/numerics.h"
-#include "reference/mask.h"
 #include "tests/support/attention_outputs.h"
 #include "verify/case/attention_forward/case.h"
 #include "verify/domain/domain.h"
-#include "verify/emulator/attention_forward/visibility.h"
 #include "verify/emulator/attention_forward/zoo.h"
 #include "verify/emulator/mutants.h"
 #include "verify/inputs/attention_forward.h"
@@ -121,144 +117,6 @@ TEST(Emulator, WithoutFaultIsTheContract) {
   }
 }
 
-// Ordinary data on many small shapes: what RandomCase seldom draws.
-TEST(Emulator, WithoutFaultIsTheContractOnOrdinaryData) {
-  const char* const lines[] = {
-      "attention_forward sq=9 skv=21 d=8",
-      "attention_forward sq=9 skv=21 d=8 cap=30 mask=causal align=br",
-      "attention_forward sq=9 skv=21 d=8 cap=100 p=bf16",
-      ("attention_forward hq=4 hkv=2 sq=9 skv=40 d=8 lane=bf16 p=bf16 "
-       "mask=causal&window:6,0 align=br sinklogit=normal:1"),
-      "attention_forward sq=9 skv=40 d=8 fill=spread:300",
-      "attention_forward sq=9 skv=40 d=8 fill=spread:60 lane=bf16 p=bf16",
-      "attention_forward sq=9 skv=40 d=8 fill=normal:1+v.huge:1",
-      "attention_forward sq=9 skv=40 d=8 fill=normal:1+v.subnormal:1",
-      "attention_forward sq=8 skv=12 d=8 fill=normal:1+special:0.02 cap=2",
-      "attention_forward sq=8 skv=12 d=8 fill=normal:1+special:0.02",
-      "attention_forward sq=8 skv=12 d=8 mask=random:0.4 sinklogit=const:100",
-      "attention_forward sq=9 skv=33 d=8 fill=normal:1+k.ramp:40"};
-  for (const char* line : lines) {
-    for (uint64_t seed = 0; seed < 50; ++seed) {
-      Result<Case> parsed = ParseCase(line);
-      ASSERT_TRUE(parsed.ok()) << parsed.message();
-      Case c = parsed.value();
-      c.seed = seed;
-      const AttentionForwardData data = DataOf(c);
-      for (const char* name : {"exact", "exact-tile16"}) {
-        AttentionEmulator emulator(FindVariant(name).value());
-        ASSERT_EQ(FirstDifference(Emulated(c, data, &emulator), Truth(c, data)),
-                  "")
-            << name << ": " << MinimalLine(c);
-      }
-    }
-  }
-}
-
-TEST(Emulator, VisibilityIsTheReferences) {
-  int64_t pairs = 0;
-  for (uint64_t seed = 5000; seed < 8000; ++seed) {
-    const Case c = AnySmallCase(seed);
-    const AttentionForwardData data = DataOf(c);
-    const AttentionForwardProblem& p = data.problem;
-    const Visibility visible(p, data.inputs, {});
-    for (int64_t b = 0; b < p.batch; ++b) {
-      for (int64_t h = 0; h < p.q_heads; ++h) {
-        for (int64_t i = 0; i < p.q_len; ++i) {
-          for (int64_t j = 0; j < p.kv_len; ++j, ++pairs) {
-            ASSERT_EQ(visible({b, h, i, j}),
-                      reference::IsVisible(p, data.inputs, b, h, i, j))
-                << MinimalLine(c) << " i=" << i << " j=" << j;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_GT(pairs, 100000);
-}
-
-// Largest |emulated - exact path| over o, in units of the largest |v|.
-double WorstAgainstContract(const AttentionVariant& variant, Case c) {
-  c.Get<AttentionForwardCase>().lane =
-      variant.numeric.lane.value_or(Lane::kF32);
-  const AttentionForwardData data = DataOf(c);
-  AttentionEmulator emulator(variant);
-  auto got = AllocateOutputs(c.Get<AttentionForwardCase>(), 0);
-  auto want = AllocateOutputs(c.Get<AttentionForwardCase>(), 0);
-  emulator.Run(data.problem, data.inputs, got->view());
-  EXPECT_TRUE(
-      reference::AttentionForward(data.problem, data.inputs, want->view())
-          .ok());
-  double worst = 0;
-  const AttentionForwardProblem& p = data.problem;
-  const auto at = [&](const LaneTensor& x, int64_t b, int64_t h, int64_t i,
-                      int64_t ch) -> double {
-    return x.view.Float(b, h, i, ch);
-  };
-  for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      for (int64_t i = 0; i < p.q_len; ++i) {
-        const double lse = want->view().lse(b, h, i);
-        double lse_got = got->view().lse(b, h, i);
-        if (variant.numeric.lse_base == ExpBase::kTwo) lse_got *= kLn2;
-        if (!HasLse(variant.numeric)) lse_got = lse;
-        if (std::isfinite(lse)) {
-          worst = std::max(worst, std::fabs(lse - lse_got) / 4);
-        } else if (variant.numeric.empty_row != EmptyRow::kZero) {
-          continue;
-        } else if (lse != lse_got) {
-          return 1e30;
-        }
-        for (int64_t ch = 0; ch < p.value_dim; ++ch) {
-          const double error =
-              std::fabs(at(got->o, b, h, i, ch) - at(want->o, b, h, i, ch));
-          if (!(error <= worst)) worst = error;
-        }
-      }
-    }
-  }
-  return worst;
-}
-
-TEST(Zoo, EveryVariantIsAttention) {
-  EXPECT_GE(AttentionZoo().size(), 30u);
-  const char* const lines[] = {
-      "attention_forward hq=2 hkv=1 sq=9 skv=37 d=16 cap=5",
-      "attention_forward hq=2 sq=12 skv=37 d=16 mask=causal align=br "
-      "sinklogit=normal:1",
-      "attention_forward hq=2 sq=12 skv=37 d=16 mask=causal&window:6,0 "
-      "q_seg=runs:5,7 kv_seg=runs:9,28 fill=spread:3"};
-  std::set<std::string> names;
-  for (const AttentionVariant& variant : AttentionZoo()) {
-    EXPECT_TRUE(names.insert(variant.name()).second) << variant.name();
-    EXPECT_EQ(LintProfile(variant.numeric), "") << variant.name();
-    double tolerance = variant.numeric.lane == Lane::kBf16  ? 0.04
-                       : variant.numeric.lane == Lane::kF16 ? 0.005
-                                                            : 2e-5;
-    if (variant.numeric.score == NumberType::kBf16) tolerance = 0.4;
-    if (variant.numeric.p == NumberType::kE4m3) tolerance = 0.125;
-    if (variant.numeric.score == NumberType::kF16) tolerance = 0.05;
-    if (variant.numeric.acc_pv.kind == Accumulator::Kind::kF16) {
-      tolerance = 0.02;
-    }
-    if (variant.numeric.scale_at == ScaleAt::kQLane) tolerance = 0.2;
-    if (variant.numeric.exp_zero != ExpZero::kExact) {
-      tolerance += 8 * variant.numeric.exp_rel;
-    }
-    // Scores up to 8, of operands with an error each.
-    if (variant.numeric.operand_qk != NumberType::kF32) {
-      tolerance += 32 * UnitRoundoff(variant.numeric.operand_qk);
-    }
-    for (const char* line : lines) {
-      for (uint64_t seed = 0; seed < 8; ++seed) {
-        Case c = ParseCase(line).value();
-        c.seed = seed;
-        EXPECT_LE(WorstAgainstContract(variant, c), tolerance)
-            << variant.name() << ": " << MinimalLine(c);
-      }
-    }
-  }
-}
-
 // What a mutant, or its base without the fault, gives on a call sequence.
 std::vector<uint32_t> RunSequence(const Mutant& mutant, FaultDial dial,
                                   const std::vector<Case>& sequence) {
@@ -269,49 +127,6 @@ std::vector<uint32_t> RunSequence(const Mutant& mutant, FaultDial dial,
     last = Emulated(c, data, &emulator);
   }
   return last;
-}
-
-TEST(Mutants, EveryRowShowsOnItsSmallestPattern) {
-  EXPECT_GE(Mutants().size(), 60u);
-  for (const MutantInfo& info : Mutants()) {
-    if (!info.attention()) continue;  // tests/verify/scan_judge_test.cc
-    Result<Mutant> mutant = ParseMutant(info.name);
-    ASSERT_TRUE(mutant.ok()) << mutant.message();
-    Result<std::vector<Case>> sequence = ParseCaseSequence(info.pattern);
-    ASSERT_TRUE(sequence.ok()) << info.name << ": " << sequence.message();
-    for (const Case& c : sequence.value()) {
-      ASSERT_TRUE(ValidateCase(c).ok())
-          << info.name << ": " << ValidateCase(c).message();
-    }
-    const Case& last = sequence->back();
-    const auto right = RunSequence(mutant.value(), {}, sequence.value());
-    if (mutant->variant.numeric.exact) {
-      EXPECT_EQ(FirstDifference(right, Truth(last, DataOf(last))), "")
-          << info.name;
-    }
-    const auto wrong =
-        RunSequence(mutant.value(), mutant->dial, sequence.value());
-    EXPECT_NE(FirstDifference(wrong, right), "")
-        << info.name << " changes nothing on " << info.pattern;
-  }
-}
-
-TEST(Mutants, SingleKeyFaultsShowAt131072Keys) {
-  const Case c = ParseCase(
-                     "attention_forward sq=1 skv=131072 d=2 dv=2 mask=causal "
-                     "align=131070")
-                     .value();
-  const AttentionForwardData data = DataOf(c);
-  const std::vector<uint32_t> truth = Truth(c, data);
-  for (const char* name :
-       {"attn.drop_last_key", "attn.drop_first_key", "attn.leak_masked_key",
-        "attn.double_edge_key", "attn.v_row_off_by_one"}) {
-    Mutant mutant = ParseMutant(name).value();
-    mutant.variant.tile_kv = 64;
-    EXPECT_EQ(FirstDifference(RunSequence(mutant, {}, {c}), truth), "");
-    EXPECT_NE(FirstDifference(RunSequence(mutant, mutant.dial, {c}), truth), "")
-        << name;
-  }
 }
 
 TEST(Mutants, NamesFaultsAndDialsAreUniqueAndWhole) {
