@@ -14,8 +14,8 @@ R = "verify/domain/block_plan/reduce.cc"
 
 # name, source, text, replacement
 MUTANTS = (
-    ("another_draw", D, "if (!options.tame && draw->OneIn(24))",
-     "if (!options.tame && draw->OneIn(25))"),
+    ("another_draw", D, "if (draw->OneIn(24)) DrawFarAway",
+     "if (draw->OneIn(25)) DrawFarAway"),
     ("illegal_draw", D, "if (!ValidateCase(c).ok()) p.segments = true;", ""),
     ("bits_of_others", F, "attention.has[SharedBits()[n]]",
      "attention.has[SharedBits()[n] + 1]"),
