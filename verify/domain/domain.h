@@ -16,9 +16,9 @@
 
 namespace lockstep::verify {
 
-// Counts the generators that were released. A change of what a released one
-// draws is a new version; `gen=` of case lines is about inputs and has its own
-// count.
+// Numbers the generator, as campaigns and reports do: a change of what a
+// released one draws is a new version. `gen=` of case lines is about inputs and
+// has its own count.
 inline constexpr uint32_t kDomainVersion = 1;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards
