@@ -136,23 +136,13 @@ RowKeys::RowKeys(const AttentionForwardProblem& problem,
     own_ = runs_;
     return;
   }
-  for (int64_t j = 0; j < problem.kv_len; ++j) {
-    const int32_t id = inputs.kv_seg(batch, j);
-    if (runs_.empty() || runs_.back().id != id) {
-      runs_.push_back({id, {j, j}});
-    }
-    runs_.back().keys.end = j + 1;
-  }
-  std::stable_sort(runs_.begin(), runs_.end(),
-                   [](const Run& a, const Run& b) { return a.id < b.id; });
+  runs_ = RunsOf(inputs.kv_seg, batch);
+  JoinSegments(&runs_);
 }
 
 void RowKeys::SelectRuns(int32_t id) {
   if (!own_.empty() && own_.front().id == id) return;  // neighbours are alike
-  const auto [first, last] =
-      std::equal_range(runs_.begin(), runs_.end(), Run{id, {}},
-                       [](const Run& a, const Run& b) { return a.id < b.id; });
-  own_ = std::span<const Run>(first, last);
+  own_ = std::ranges::equal_range(runs_, id, {}, &IdRun::id);
 }
 
 // Most masks are conjunctions of ranges: half the time of planning them was
@@ -177,7 +167,7 @@ std::span<const Range> RowKeys::Visible(int64_t head, int64_t query) {
   if (segments_) {
     SelectRuns(inputs_->q_seg(batch_, query));
     if (own_.empty()) return stack_;
-    clip = Intersect(clip, {own_.front().keys.begin, own_.back().keys.end});
+    clip = Intersect(clip, {own_.front().tokens.begin, own_.back().tokens.end});
   }
   SelectHead(head);
   query_ = query;
@@ -194,13 +184,23 @@ std::span<const Range> RowKeys::Visible(int64_t head, int64_t query) {
   if (own_.size() > 1 && !stack_.empty()) {
     const size_t middle = stack_.size();
     const Range hull{stack_.front().begin, stack_.back().end};
-    for (const Run& run : own_) {
-      const Range keys = Intersect(run.keys, hull);
+    for (const IdRun& run : own_) {
+      const Range keys = Intersect(run.tokens, hull);
       if (!keys.empty()) stack_.push_back(keys);
     }
     IntersectTop(0, middle);
   }
   return stack_;
+}
+
+Selection RowKeys::Select(int64_t head) {
+  Selection selection;
+  for (int64_t query = 0; query < problem_->q_len; ++query) {
+    const std::span<const Range> keys = Visible(head, query);
+    selection.queries += keys.empty() ? 0 : 1;
+    for (const Range& range : keys) selection.pairs += range.end - range.begin;
+  }
+  return selection;
 }
 
 // Appends the keys in `clip` that the term shows.
@@ -212,10 +212,10 @@ void RowKeys::Push(const MaskExpr& mask, Range clip) {
   switch (mask.kind) {
     case MaskExpr::Kind::kSink:
       // Of the query's own runs: the segment ids are ANDed in any case.
-      for (const Run& run : own_) {
+      for (const IdRun& run : own_) {
         const int64_t tokens = std::min(mask.tokens, problem_->kv_len);
-        const Range first =
-            Intersect(run.keys, {run.keys.begin, run.keys.begin + tokens});
+        const Range first = Intersect(
+            run.tokens, {run.tokens.begin, run.tokens.begin + tokens});
         const Range seen = Intersect(clip, first);
         if (!seen.empty()) stack_.push_back(seen);
       }

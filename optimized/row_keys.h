@@ -10,17 +10,16 @@
 #include <span>
 #include <vector>
 
+#include "optimized/packed_rows.h"
 #include "reference/contract/attention_forward.h"
 #include "reference/contract/mask.h"
 
 namespace lockstep::optimized {
 
-// Half open; empty where end <= begin.
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
-  bool empty() const { return end <= begin; }
-  friend bool operator==(const Range&, const Range&) = default;
+// What the queries of one head see, before there are tiles.
+struct Selection {
+  int64_t queries = 0;  // that see a key
+  int64_t pairs = 0;    // of such a query and a key that it sees
 };
 
 // Rounds down. Requires: b > 0.
@@ -56,12 +55,10 @@ class RowKeys {
 
   // Ascending, disjoint, none touching the next; good until the next call.
   std::span<const Range> Visible(int64_t head, int64_t query);
+  // Counts them, over all queries.
+  Selection Select(int64_t head);
 
  private:
-  struct Run {  // of keys
-    int32_t id = 0;
-    Range keys;
-  };
   void SelectRuns(int32_t id);
   void SelectHead(int64_t head);
   void Push(const MaskExpr& mask, Range clip);
@@ -77,7 +74,7 @@ class RowKeys {
   int64_t valid_q_;
   int64_t valid_kv_;
   int64_t offset_;
-  std::vector<Run> runs_;  // by id, then by position
+  std::vector<IdRun> runs_;  // of keys, by id, then by position
 
   // Of the head at hand: the terms of a mask that is a conjunction of ranges,
   // empty for any other.
@@ -87,9 +84,9 @@ class RowKeys {
   // Of the query at hand.
   int64_t query_ = 0;
   int64_t position_ = 0;
-  std::span<const Run> own_;   // runs of its id
-  std::vector<Range> stack_;   // results of terms, the innermost on top
-  std::vector<Range> merged_;  // one intersection in the making
+  std::span<const IdRun> own_;  // runs of its id
+  std::vector<Range> stack_;    // results of terms, the innermost on top
+  std::vector<Range> merged_;   // one intersection in the making
 };
 
 }  // namespace lockstep::optimized

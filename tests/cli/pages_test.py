@@ -239,7 +239,7 @@ class Pages(program.TestCase):
         done = run("plan", case, "--tile", "8x8", "--html", "-")
         self.assertEqual(done.code, 0, done.err)
         drawn = Page(done.out)
-        self.assertIn("20 of 64 (31.25 %)", drawn.text)
+        self.assertIn("6 full, 14 partial, 44 empty (31.25 % active)", drawn.text)
         self.assertIn("causal&window:20,0", drawn.text)
         zooms = [e for e in drawn.tree.iter("input") if e.get("name") == "zoom"]
         self.assertEqual(len(zooms), 5)

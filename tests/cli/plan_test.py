@@ -1,5 +1,6 @@
 """`lockstep plan`: numbers, map, picture, refusals."""
 
+import collections
 import json
 import os
 import unittest
@@ -28,6 +29,7 @@ class Plan(program.TestCase):
         self.assertEqual(plan["active"], 20)
         self.assertEqual(plan["density"], 20 / 64)
         self.assertEqual((plan["grid_width"], plan["grid_width_t"]), (4, 4))
+        self.assertEqual((plan["steps"], plan["steps_t"]), (32, 32))
         self.assertEqual(plan["coo_bytes"], 8 * 20)
         self.assertGreater(plan["metadata_bytes"], 0)
         self.assertGreater(plan["planning_ms"], 0)
@@ -38,6 +40,33 @@ class Plan(program.TestCase):
         self.assertEqual(stored["blocks"], 3)
         self.assertGreater(stored["metadata_bytes"],
                            plan["metadata_bytes"] + 3 * 64 - 1)
+
+    def test_stages(self):
+        """Each stage counts what the one before it left, query by query and tile by tile."""
+        ids = [0] * 40 + [1] * 24
+        for queries, keys in ((64, 64), (50, 45)):
+            plan = numbers(f"{CASE} valid_q={queries} valid_kv={keys}", "--tile", "8x8")
+            pairs = [(i, j) for i in range(queries) for j in range(keys)
+                     if 0 <= i - j <= 20 and ids[i] == ids[j]]
+            tiles = collections.Counter((i // 8, j // 8) for i, j in pairs)
+            full = sum(count == 64 for count in tiles.values())
+            self.assertEqual(
+                [plan[name] for name in ("segments_q", "segments_k", "queries", "pairs", "full",
+                                         "partial", "empty", "active")],
+                [2, 2, len({i for i, _ in pairs}), len(pairs), full, len(tiles) - full,
+                 64 - len(tiles), len(tiles)])
+        two = numbers("attention_forward hq=4 hkv=2 sq=16 skv=32 d=8 mask.h0=causal mask.h1=full "
+                      "mask.h2=causal mask.h3=causal b=2", "--tile", "8x8")
+        self.assertEqual((two["patterns"], two["queries"], two["steps"], two["steps_t"]),
+                         (4, 64, 4 * 2 * 4, 4 * 4 * 2))
+        self.assertEqual(two["pairs"], 2 * (16 * 17 // 2 + 16 * 32))
+        done = run("plan", CASE, "--tile", "8x8")
+        for stage in ("segments  2 of queries, 2 of keys\n",
+                      f"selection {numbers(CASE)['pairs']} of 4096 pairs, by 64 of 64 queries\n",
+                      "classes   6 full, 14 partial, 44 empty (31.25 % active)\n",
+                      "worklists 20 entries in 32 steps forward (4 wide), "
+                      "in 32 transposed (4 wide)\n"):
+            self.assertIn(stage, done.out)
 
     def test_coordinates_of_long_contexts(self):
         # Two 32-bit integers a tile of 256 x 256, 10 % of the tiles active.
@@ -141,7 +170,8 @@ class Plan(program.TestCase):
         # Without its segments the planner sees one long band.
         self.assertGreater(numbers(case + " segments=no")["active"], 20)
         done = run("plan", case)
-        self.assertIn("active    20 of 64", done.out)
+        self.assertIn("classes   6 full, 14 partial with 3 different masks, 44 empty "
+                      "(31.25 % active)\n", done.out)
         self.assertIn("++#+....", done.out.splitlines())
         path = self.path("tables.svg", "")
         self.assertEqual(run("plan", case, "--svg", path).code, 0)

@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "verify/case/attention_forward/case.h"
-#include "verify/domain/domain.h"
+#include "verify/domain/attention_forward.h"
+#include "verify/domain/attention_forward_parts.h"
 #include "verify/domain/draw.h"
+#include "verify/domain/draws/further.h"
 #include "verify/domain/reducer.h"
 #include "verify/registry/ops.h"
 
@@ -57,11 +59,12 @@ OrderCase OrderCases::Next() {
   const Domain domain = *FindDomain("attention_forward").value();
   while (calls_.empty()) {
     const auto& edge = kEdges[index_ % std::size(kEdges)];
-    const DomainOptions options = {.lane = Lane::kBf16,
-                                   .tile_q = edge[0],
-                                   .tile_kv = edge[1],
-                                   .near = true};
-    for (const Case& c : DrawCase(domain, options, kSeed, index_++)) {
+    const DomainOptions options = {
+        .lane = Lane::kBf16, .tile_q = edge[0], .tile_kv = edge[1]};
+    Draw draw(kSeed, kDrawKey, index_++);
+    const std::vector<Case> sequence =
+        WithOrders(&draw, DrawAttention(*domain.row, &draw, options, true));
+    for (const Case& c : WithFurther(&draw, WithSizes(&draw, sequence))) {
       if (c.Get<AttentionForwardCase>().order == ProductOrder::kAmx) {
         calls_.push_back(c);
       }

@@ -7,8 +7,8 @@ import runner
 
 # name, text, replacement
 MUTANTS = (
-    ("another_draw", "if (!options.tame && draw->OneIn(24))",
-     "if (!options.tame && draw->OneIn(25))"),
+    ("another_draw", "if (draw->OneIn(24)) DrawFarAway",
+     "if (draw->OneIn(25)) DrawFarAway"),
     ("illegal_draw", "if (!ValidateCase(c).ok()) p.segments = true;", ""),
     ("bits_of_others", "attention.has[SharedBits()[n]]", "attention.has[SharedBits()[n] + 1]"),
     ("never_beyond_int32", 'Set("bound_beyond_int32", bound > INT32_MAX)',

@@ -1,4 +1,4 @@
-// Digests of the cases that versions of the domains draw.
+// Digests of the cases that the domains draw.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -22,10 +22,9 @@ std::string LinesOf(const Domain& domain, const DomainOptions& options,
   return lines;
 }
 
-// Version 15 may never draw anything else: campaigns and reports name it. Its
-// tame cases are version 1's.
-TEST(DomainTest, VersionFifteenIsFrozen) {
-  ASSERT_EQ(kDomainVersion, 15u);
+// Campaigns and reports name the version.
+TEST(DomainTest, VersionOneIsFrozen) {
+  ASSERT_EQ(kDomainVersion, 1u);
   const Domain& domain = *FindDomain("attention_forward").value();
   EXPECT_EQ(DigestText(LinesOf(domain, {}, 0, 1000)),
             "59bf188bca259049b5e6fcae8ba8e6e5");
@@ -37,22 +36,16 @@ TEST(DomainTest, VersionFifteenIsFrozen) {
   options.tile_kv = 64;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
             "8cdbab8bd6972320b6dd209d8c999e7b");
-  // Tame draws are like version 4's: no tensors that reach far, no keys in
-  // parts or in pages, no ragged batches, no v in k, no fp8, no
-  // index lists.
-  options.near = true;
+  options.plain = true;
   EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
-            "5d57c7b1c3f490cfe598e908275d98b0");
-  options.tame = true;
-  EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)),
-            "b8d7e57dafcbb73831528ee890622a8a");
+            "146cd02e1426bb36abcaaa5da818f713");
 }
 
-TEST(DomainTest, VersionFifteenOfOtherOpsIsFrozen) {
+TEST(DomainTest, VersionOneOfOtherOpsIsFrozen) {
   const struct {
     const char* op;
     const char* wild;
-    const char* tame;  // version 1's
+    const char* plain;
   } ops[] = {{"mamba3_scan", "30008376614591b0e9ffa6cf8474ff24",
               "c8f0fd694c20749965eea76b715bd310"},
              {"mamba3_step", "a7f1b1261f98bb2cd8ad5646339e8ff1",
@@ -62,8 +55,8 @@ TEST(DomainTest, VersionFifteenOfOtherOpsIsFrozen) {
              {"mamba3_scan_backward", "711165e82802769f8f7b396f1e715680",
               "f3a020d1fd4f2c3567ef67a4976f8125"},
              {"attention_backward", "62ff7556cc74cf1f6f611bde9815b510",
-              "5f4a2e3de104d42bb7799f9defa6530a"}};
-  for (const auto& [op, wild, tame] : ops) {
+              "79129bb8efa18adc935f2d970398a3fb"}};
+  for (const auto& [op, wild, plain] : ops) {
     const Domain& domain = *FindDomain(op).value();
     DomainOptions options;
     std::string lines = LinesOf(domain, options, 0, 1000);
@@ -71,8 +64,8 @@ TEST(DomainTest, VersionFifteenOfOtherOpsIsFrozen) {
     options.tile_kv = 64;
     lines += LinesOf(domain, options, 7, 1000);
     EXPECT_EQ(DigestText(lines), wild) << op;
-    options.tame = true;
-    EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)), tame) << op;
+    options.plain = true;
+    EXPECT_EQ(DigestText(LinesOf(domain, options, 7, 1000)), plain) << op;
   }
 }
 
@@ -83,9 +76,7 @@ TEST(DomainTest, VersionOneOfPlansIsFrozen) {
   options.tile_q = 16;
   options.tile_kv = 64;
   lines += LinesOf(domain, options, 7, 1000);
-  options.tame = true;
-  lines += LinesOf(domain, options, 7, 1000);
-  EXPECT_EQ(DigestText(lines), "94c317a9748e12ccf0bf0204cfe42ad8");
+  EXPECT_EQ(DigestText(lines), "90a254df67d5b4f38542a72b08ef79c2");
 }
 
 TEST(DomainTest, GuardCasesAreLegalAndFrozen) {

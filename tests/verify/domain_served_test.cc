@@ -1,4 +1,4 @@
-// What version 15 of the domains is for: calls that people serve and train,
+// Draws of calls that people serve and train,
 // lanes and layouts that come together, numbers that lanes hold.
 #include "verify/domain/draws/served.h"
 

@@ -1,4 +1,4 @@
-// What version 4 of the domains is for: the sizes of real models.
+// Draws of the sizes of real models.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -40,8 +40,8 @@ Result<std::optional<int32_t>> PadOf(const std::string& text) {
 
 // A case with these ids, to go on from.
 std::string Keys(const IdRows& ids, const std::string& path) {
-  const std::string tokens = std::to_string(ids.rows[0].size());
-  const std::string rows = std::to_string(ids.rows.size());
+  const std::string tokens = std::to_string(ids.tokens);
+  const std::string rows = std::to_string(ids.batch);
   return "case   attention_forward " + (rows == "1" ? "" : "b=" + rows + " ") +
          "sq=" + tokens + " skv=" + tokens +
          " d=64 mask=causal q_seg=file:" + Printable(path) +

@@ -68,10 +68,10 @@ FillTerm CotangentTerm(FillKind kind, double a) {
   return {.kind = kind, .a = {a}};
 }
 
-void DrawOwn(Draw* draw, bool tame, Case* c) {
+void DrawOwn(Draw* draw, bool mild, Case* c) {
   AttentionBackwardCase* a = GradientPart(c);
   a->grad_lane = draw->OneIn(2) ? a->lane : Lane::kF32;
-  a->d_o = DrawCotangent(draw, tame);
+  a->d_o = DrawCotangent(draw, mild);
   if (!draw->OneIn(3)) return;
   a->dlse = draw->OneIn(2)
                 ? CotangentTerm(FillKind::kNormal, 1)
@@ -82,7 +82,7 @@ std::vector<Case> WithCotangents(const OpRow& op, Draw* draw,
                                  const DomainOptions& options,
                                  std::vector<Case> sequence) {
   for (Case& c : sequence) {
-    DrawOwn(draw, options.tame || options.ordinary, &c);
+    DrawOwn(draw, options.plain || options.ordinary, &c);
     c = NormalForm(c).value_or(EmptyCase(op));
   }
   return sequence;
@@ -113,13 +113,11 @@ std::vector<Case> DrawAttentionBackward(const OpRow& op, Draw* draw,
                                         const DomainOptions& options) {
   std::vector<Case> sequence = WithCotangents(
       op, draw, options, DrawAttention(op, draw, options, false));
-  if (!options.tame) {
+  if (!options.plain) {
     sequence = WithFurther(draw, WithSizes(draw, std::move(sequence)));
   }
-  if (options.tame ? options.encodings : !options.near) {
-    sequence = WithLists(draw, WithVarlen(draw, std::move(sequence)));
-  }
-  if (!options.tame && !options.near) {
+  sequence = WithLists(draw, WithVarlen(draw, std::move(sequence)));
+  if (!options.plain) {
     sequence = WithF16(draw, options, std::move(sequence));
     sequence = WithServedBackward(draw, options, std::move(sequence));
   }

@@ -1,4 +1,3 @@
-// Generator version 15 of attention_forward: what a draw means here is frozen.
 #include "verify/domain/attention_forward.h"
 
 #include <algorithm>
@@ -59,7 +58,7 @@ void DrawNumbers(Draw* draw, const DomainOptions& options,
   c->scale.value = 1.0 / std::sqrt(static_cast<double>(c->head_dim));
   if (draw->OneIn(5)) {
     c->scale.value =
-        options.tame
+        options.plain
             ? draw->Of({1.0, 0.5, 0.3, 2.0})
             : draw->Of({1.0, 0.5, 0.3, -1.0, -0.25, kTinyScale, 4.0, 0.0});
   }
@@ -88,8 +87,7 @@ FillTerm InputTerm(FillKind kind, uint8_t tensors, double a = 0, double b = 0) {
   return {.kind = kind, .tensors = tensors, .a = {a}, .b = {b}};
 }
 
-// Probe inputs, where they prove something. The list is version 1's: Probes()
-// grows.
+// Probe inputs, where they prove something.
 bool DrawProbe(Draw* draw, AttentionForwardCase* c) {
   using enum ProbeKind;
   FillTerm term = InputTerm(FillKind::kProbe, kFillAll);
@@ -103,10 +101,10 @@ bool DrawProbe(Draw* draw, AttentionForwardCase* c) {
 }
 
 // Distributions with a name: what a softmax finds hard.
-std::vector<FillTerm> DrawRegime(Draw* draw, bool tame) {
+std::vector<FillTerm> DrawRegime(Draw* draw, bool mild) {
   using enum FillKind;
   const uint8_t qk = kFillQ | kFillK;
-  switch (draw->In(0, tame ? 7 : 15)) {
+  switch (draw->In(0, mild ? 7 : 15)) {
     case 0:
     case 1:  // peaky: a few keys take all the weight
       return Fill(
@@ -163,8 +161,9 @@ std::vector<FillTerm> DrawRegime(Draw* draw, bool tame) {
 void DrawFill(Draw* draw, const DomainOptions& options, bool probes,
               AttentionForwardCase* c) {
   if (draw->OneIn(2)) {
-    c->fill = DrawRegime(draw, options.tame || options.ordinary);
-  } else if (!options.tame && probes && draw->OneIn(10) && DrawProbe(draw, c)) {
+    c->fill = DrawRegime(draw, options.plain || options.ordinary);
+  } else if (!options.plain && probes && draw->OneIn(10) &&
+             DrawProbe(draw, c)) {
     return;
   }
 }
@@ -228,9 +227,8 @@ Case NextAttentionCall(Draw* draw, Case c) {
   return c;
 }
 
-// Version 2's fills, drawn behind everything that version 1 draws, so that all
-// else stays: rows on both sides of the cap, a maximum that moves between
-// tiles, rows far below a finite sentinel.
+// Now and then other fills: rows on both sides of the cap, a maximum that moves
+// between tiles, rows far below a finite sentinel.
 std::vector<Case> WithCorners(Draw* draw, std::vector<Case> sequence) {
   if (ProbeOf(sequence[0].Get<AttentionForwardCase>()) || !draw->OneIn(6)) {
     return sequence;
@@ -252,21 +250,7 @@ std::vector<Case> WithCorners(Draw* draw, std::vector<Case> sequence) {
   return sequence;
 }
 
-// Version 3's orders of the products, drawn behind everything that version 2
-// draws: each call of a sequence has its own, since panels that one order has
-// packed may be left to the other.
-std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence) {
-  for (Case& c : sequence) {
-    AttentionForwardCase& a = c.Get<AttentionForwardCase>();
-    const bool products_of_bf16 =
-        a.lane == Lane::kBf16 && a.p_lane == Lane::kBf16;
-    if (products_of_bf16 && draw->OneIn(2)) a.order = ProductOrder::kAmx;
-  }
-  return sequence;
-}
-
-// Version 6's parts of the keys, drawn behind everything that version 5 draws:
-// each call of a sequence has its own.
+// Now and then keys in parts: each call of a sequence has its own.
 std::vector<Case> WithSplits(Draw* draw, std::vector<Case> sequence) {
   if (!draw->OneIn(8)) return sequence;
   for (Case& c : sequence) {
@@ -276,14 +260,17 @@ std::vector<Case> WithSplits(Draw* draw, std::vector<Case> sequence) {
   return sequence;
 }
 
-std::vector<Case> WithEncodings(Draw* draw, std::vector<Case> sequence) {
-  sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
-  sequence = WithFp8(draw, WithAlias(draw, std::move(sequence)));
-  sequence = WithLists(draw, std::move(sequence));
-  return WithFp8Queries(draw, std::move(sequence));
-}
-
 }  // namespace
+
+std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence) {
+  for (Case& c : sequence) {
+    AttentionForwardCase& a = c.Get<AttentionForwardCase>();
+    const bool products_of_bf16 =
+        a.lane == Lane::kBf16 && a.p_lane == Lane::kBf16;
+    if (products_of_bf16 && draw->OneIn(2)) a.order = ProductOrder::kAmx;
+  }
+  return sequence;
+}
 
 std::vector<Case> WithGpuOrders(const DomainOptions& options,
                                 std::vector<Case> sequence) {
@@ -301,16 +288,15 @@ std::vector<Case> WithGpuOrders(const DomainOptions& options,
 std::vector<Case> DrawAttentionForward(const OpRow& op, Draw* draw,
                                        const DomainOptions& options) {
   std::vector<Case> sequence = DrawAttention(op, draw, options, true);
-  if (options.tame) {
-    if (options.encodings) sequence = WithEncodings(draw, std::move(sequence));
-    for (Case& c : sequence) KeepInRange(&c);
-    return sequence;
-  }
-  sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
-  sequence = WithFurther(draw, std::move(sequence));
-  if (!options.near) {
+  if (!options.plain) {
+    sequence = WithSizes(draw, WithOrders(draw, std::move(sequence)));
+    sequence = WithFurther(draw, std::move(sequence));
     sequence = WithSplits(draw, WithFar(draw, std::move(sequence)));
-    sequence = WithEncodings(draw, std::move(sequence));
+  }
+  sequence = WithVarlen(draw, WithPages(draw, std::move(sequence)));
+  sequence = WithFp8(draw, WithAlias(draw, std::move(sequence)));
+  sequence = WithFp8Queries(draw, WithLists(draw, std::move(sequence)));
+  if (!options.plain) {
     sequence = WithPoolStrides(draw, std::move(sequence));
     sequence = WithF16(draw, options, std::move(sequence));
     sequence = WithServedForward(draw, options, std::move(sequence));
@@ -328,15 +314,15 @@ std::vector<Case> DrawAttention(const OpRow& op, Draw* draw,
   DrawMasks(draw, options, &a);
   DrawPayload(draw, options, &a);
   DrawFill(draw, options, probes, &a);
-  if (!options.tame) DrawMemory(draw, &a);
+  if (!options.plain) DrawMemory(draw, &a);
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
   c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
-  if (!options.tame && draw->OneIn(12)) {
+  if (!options.plain && draw->OneIn(12)) {
     const std::optional<Case> next = NormalForm(NextAttentionCall(draw, c));
     if (next) sequence.push_back(*next);
   }
-  return options.tame ? sequence : WithCorners(draw, std::move(sequence));
+  return options.plain ? sequence : WithCorners(draw, std::move(sequence));
 }
 
 }  // namespace lockstep::verify

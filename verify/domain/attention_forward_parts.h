@@ -29,28 +29,30 @@ void SetBatch(int64_t batch, AttentionForwardCase* c);
 void SetHeads(int64_t q_heads, int64_t kv_heads, AttentionForwardCase* c);
 // Other channels; a scale that is that of the channels follows them.
 void SetChannels(int64_t d, int64_t dv, AttentionForwardCase* c);
-// Version 4: now and then the head sizes of real models, and a long axis.
+// Half of the products of bf16 get order=amx. Each call of a sequence has its
+// own order, since panels that one order has packed may be left to the other.
+std::vector<Case> WithOrders(Draw* draw, std::vector<Case> sequence);
+// Now and then the head sizes of real models, and a long axis.
 std::vector<Case> WithSizes(Draw* draw, std::vector<Case> sequence);
-// attention_forward/far.cc, version 5: now and then one of q, k, v and o
-// reaches over 2^31 elements.
+// attention_forward/far.cc: now and then one of q, k, v and o reaches over 2^31
+// elements.
 std::vector<Case> WithFar(Draw* draw, std::vector<Case> sequence);
-// attention_forward/paged.cc, version 7: now and then keys lie in pages.
+// attention_forward/paged.cc: now and then keys lie in pages.
 std::vector<Case> WithPages(Draw* draw, std::vector<Case> sequence);
-// attention_forward/varlen.cc, version 8: now and then a batch is ragged.
+// attention_forward/varlen.cc: now and then a batch is ragged.
 std::vector<Case> WithVarlen(Draw* draw, std::vector<Case> sequence);
-// attention_forward/alias.cc, version 10: now and then v lies in k.
+// attention_forward/alias.cc: now and then v lies in k.
 std::vector<Case> WithAlias(Draw* draw, std::vector<Case> sequence);
-// attention_forward/fp8.cc, version 11: now and then k and v are in fp8.
+// attention_forward/fp8.cc: now and then k and v are in fp8.
 std::vector<Case> WithFp8(Draw* draw, std::vector<Case> sequence);
-// The same, version 13: half of these have q in fp8, too.
+// Half of these have q in fp8, too.
 std::vector<Case> WithFp8Queries(Draw* draw, std::vector<Case> sequence);
-// attention_forward/lists.cc, version 12: now and then the mask has a term of
-// index lists.
+// attention_forward/lists.cc: now and then the mask has a term of index lists.
 std::vector<Case> WithLists(Draw* draw, std::vector<Case> sequence);
 
-// attention_forward/paged.cc, version 15: pools with strides of their own.
+// attention_forward/paged.cc: pools with strides of their own.
 std::vector<Case> WithPoolStrides(Draw* draw, std::vector<Case> sequence);
-// attention_forward/served.cc, version 15: shapes that people serve, and train.
+// attention_forward/served.cc: shapes that people serve, and train.
 std::vector<Case> WithServedForward(Draw* draw, const DomainOptions& options,
                                     std::vector<Case> sequence);
 std::vector<Case> WithServedBackward(Draw* draw, const DomainOptions& options,

@@ -43,9 +43,9 @@ FillTerm MergeTerm(FillKind kind, double a = 0, double b = 0) {
 }
 
 // Natural or binary: near each other, equal, far apart, far from 0.
-std::vector<FillTerm> DrawLse(Draw* draw, bool tame) {
+std::vector<FillTerm> DrawLse(Draw* draw, bool mild) {
   using enum FillKind;
-  switch (draw->In(0, tame ? 7 : 10)) {
+  switch (draw->In(0, mild ? 7 : 10)) {
     case 0:
       return {MergeTerm(kConst, draw->Of({0.0, 5.0, -700.0, 300.0}))};
     case 1:
@@ -71,18 +71,18 @@ std::vector<FillTerm> DrawLse(Draw* draw, bool tame) {
   }
 }
 
-double DrawLetter(Draw* draw, bool tame) {
+double DrawLetter(Draw* draw, bool mild) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double value =
       draw->Of({0.0, 1.0, -1.0, 5.5, -300.0, 90.0, -97.0, -145.0, -kInfinity});
-  if (tame || !draw->OneIn(5)) return value;
+  if (mild || !draw->OneIn(5)) return value;
   return draw->Of({kInfinity, std::nan(""), 3e38, -3e38, -0.0});
 }
 
-void DrawMarks(Draw* draw, bool tame, AttentionMergeCase* c) {
+void DrawMarks(Draw* draw, bool mild, AttentionMergeCase* c) {
   if (draw->OneIn(3)) c->empty = {draw->Of({0.1, 0.5, 1.0})};
   if (draw->OneIn(6)) c->blank = {draw->Of({0.2, 0.6})};
-  if (tame) return;
+  if (mild) return;
   if (draw->OneIn(10)) c->nan = {0.1};
   if (draw->OneIn(10)) c->posinf = {0.1};
 }
@@ -95,7 +95,7 @@ int64_t DrawParts(Draw* draw) {
 Case DrawOne(const OpRow& op, Draw* draw, const DomainOptions& options) {
   Case c = EmptyCase(op);
   AttentionMergeCase* merge = MergePart(&c);
-  const bool tame = options.tame, mild = tame || options.ordinary;
+  const bool mild = options.plain || options.ordinary;
   merge->parts = DrawParts(draw);
   merge->heads = draw->Of<int64_t>({1, 1, 2, 3, 4});
   merge->rows = draw->In(1, 9);
@@ -105,9 +105,10 @@ Case DrawOne(const OpRow& op, Draw* draw, const DomainOptions& options) {
   merge->lane = options.lane.value_or(draw->Of({Lane::kF32, Lane::kBf16}));
   merge->out_lane = draw->OneIn(4) ? Lane::kF32 : merge->lane;
   merge->base = draw->Of({LseBase::kE, LseBase::kTwo});
-  merge->layout = tame ? MergeLayout::kShnd
-                       : draw->Of({MergeLayout::kShnd, MergeLayout::kShnd,
-                                   MergeLayout::kSnhd, MergeLayout::kNshd});
+  merge->layout = options.plain
+                      ? MergeLayout::kShnd
+                      : draw->Of({MergeLayout::kShnd, MergeLayout::kShnd,
+                                  MergeLayout::kSnhd, MergeLayout::kNshd});
   merge->fill = DrawCotangent(draw, mild);
   merge->lse = DrawLse(draw, mild);
   if (draw->OneIn(4) && merge->parts <= 9) {
@@ -232,11 +233,10 @@ class MergeReducer : SequenceReducer<&MergePart> {
 std::vector<Case> DrawAttentionMerge(const OpRow& op, Draw* draw,
                                      const DomainOptions& options) {
   std::vector<Case> sequence = {DrawOne(op, draw, options)};
-  if (options.tame) return sequence;
+  if (options.plain) return sequence;
   // A kernel that keeps something from call to call.
   if (draw->OneIn(10)) sequence.push_back(DrawOne(op, draw, options));
   sequence = WithFurther(draw, std::move(sequence));
-  if (options.near) return sequence;
   sequence = WithF16(draw, options, std::move(sequence));
   return WithServed(draw, options, kServed, std::move(sequence));
 }

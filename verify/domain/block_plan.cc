@@ -1,4 +1,3 @@
-// Generator version 1 of block_plan: what a draw means here is frozen.
 #include "verify/domain/block_plan.h"
 
 #include <algorithm>
@@ -64,7 +63,7 @@ void DrawPlanShape(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
   p->dialect = draw->Of({kShrunk, kShrunk, kShrunk, kSplash, kSplash, kFlatList,
                          kFlatList, kBlockMask});
   p->q_heads = draw->Of<int64_t>({1, 1, 1, 1, 2, 2, 3, 4});
-  if (!options.tame && draw->OneIn(16)) {
+  if (draw->OneIn(16)) {
     DrawManyTiles(draw, p);
     p->q_heads = 1;
   } else if (draw->OneIn(48)) {
@@ -246,7 +245,7 @@ int64_t DrawWidth(Draw* draw, int64_t tiles) {
 }
 
 // What of it the tables have to say, and with how much room.
-void DrawTables(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
+void DrawTables(Draw* draw, BlockPlanCase* p) {
   using enum PlanDialect;
   const int64_t rows = TilesOf(p->q_len, p->tile_q);
   const int64_t cols = TilesOf(p->kv_len, p->tile_k);
@@ -267,7 +266,7 @@ void DrawTables(Draw* draw, const DomainOptions& options, BlockPlanCase* p) {
   if (p->q_seg.kind != Segments::Kind::kNone && draw->OneIn(6)) {
     p->segments = false;
   }
-  if (!options.tame && draw->OneIn(12)) p->slack = draw->In(1, 4);
+  if (draw->OneIn(12)) p->slack = draw->In(1, 4);
 }
 
 // The case again, with something changed that tables may have kept.
@@ -309,20 +308,20 @@ std::vector<Case> DrawBlockPlan(const OpRow& op, Draw* draw,
   edges.tile_kv = p.tile_k;
   DrawMasks(draw, edges, &p);
   DrawManyContents(draw, &p);
-  if (!options.tame && draw->OneIn(24)) DrawFarAway(draw, &p);
+  if (draw->OneIn(24)) DrawFarAway(draw, &p);
   DrawTwins(draw, &p);
   if (draw->OneIn(4)) {
     DrawSparse(draw, &p);
   } else {
     DrawPayload(draw, edges, &p);
   }
-  DrawTables(draw, options, &p);
+  DrawTables(draw, &p);
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
   // Sinks that count from a segment's start need the segments.
   if (!ValidateCase(c).ok()) p.segments = true;
   c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
-  if (!options.tame && draw->OneIn(12)) {
+  if (draw->OneIn(12)) {
     const std::optional<Case> next = NormalForm(NextPlanCall(draw, c));
     if (next) sequence.push_back(*next);
   }

@@ -56,7 +56,7 @@ std::vector<Case> DrawCase(const Domain& domain, const DomainOptions& options,
   const bool guarded = guards && domain.draw_guards != nullptr;
   Draw draw(seed, guarded ? kGuardKey : kDrawKey, index);
   DomainOptions own = options;
-  own.ordinary |= index < kOrdinaryFirst && !options.near;
+  own.ordinary |= index < kOrdinaryFirst;
   std::vector<Case> sequence =
       (guarded ? domain.draw_guards : domain.draw)(*domain.row, &draw, own);
   for (Case& c : sequence) {
@@ -65,19 +65,10 @@ std::vector<Case> DrawCase(const Domain& domain, const DomainOptions& options,
   return sequence;
 }
 
-Case TameCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane) {
+Case PlainCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane) {
   DomainOptions options;
   options.lane = lane;
-  options.tame = true;
-  return std::move(DrawCase(domain, options, 0, seed)[0]);
-}
-
-Case EncodedTameCase(const Domain& domain, uint64_t seed,
-                     std::optional<Lane> lane) {
-  DomainOptions options;
-  options.lane = lane;
-  options.tame = true;
-  options.encodings = true;
+  options.plain = true;
   return std::move(DrawCase(domain, options, 0, seed)[0]);
 }
 

@@ -1,6 +1,6 @@
 // Typed domains: for every op, meaningful cases without end. A case is a pure
 // function of (seed, generator version, index) and of what the caller bounds;
-// versions are frozen, tests/verify/domain_frozen_test.cc holds their digests.
+// tests/verify/domain_frozen_test.cc holds digests of them.
 #ifndef LOCKSTEP_VERIFY_DOMAIN_DOMAIN_H_
 #define LOCKSTEP_VERIFY_DOMAIN_DOMAIN_H_
 
@@ -16,10 +16,10 @@
 
 namespace lockstep::verify {
 
-// The generator this library has. A change of what a version draws is a new
-// version; `gen=` of case lines is about inputs and has its own count.
-// docs/fuzzing.md says what each draws.
-inline constexpr uint32_t kDomainVersion = 15;
+// Numbers the generator, as campaigns and reports do: a change of what a
+// released one draws is a new version. `gen=` of case lines is about inputs and
+// has its own count.
+inline constexpr uint32_t kDomainVersion = 1;
 inline constexpr uint32_t kDrawKey = 1;
 inline constexpr uint32_t kGuardKey = 2;  // of draw_guards
 
@@ -38,17 +38,9 @@ struct DomainOptions {
   // Every case that can be cut is also judged in shards. Its seed says how, and
   // every other choice stays.
   bool in_shards = false;
-  // Ordinary numbers, dense layouts, one call: what a zoo of correct kernels
-  // is tried on.
-  bool tame = false;
-  // Tame draws are like those of version 4. No tensor reaches over 2^31
-  // elements, no keys are in parts or in pages, and no batch is ragged. No v is
-  // in k, nothing is in fp8, and no mask has index lists. Answers of older
-  // campaigns are compared with such draws.
-  bool near = false;
-  // Tame cases, too, have keys in pages, are ragged batches, have v in k, are
-  // in fp8 or have index lists. Every other choice stays.
-  bool encodings = false;
+  // Small, with ordinary numbers and natural strides, one call: what a zoo of
+  // correct kernels is tried on.
+  bool plain = false;
   // No NaN, no infinity and no number near the ends of the range.
   bool ordinary = false;
 };
@@ -108,11 +100,8 @@ inline constexpr uint64_t kOrdinaryFirst = 128;
 std::vector<Case> DrawCase(const Domain& domain, const DomainOptions& options,
                            uint64_t seed, uint64_t index);
 
-// A tame case; of attention_forward at most about 2e5 multiply-adds.
-Case TameCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane);
-// The same case, or in one of twenty each one of DomainOptions::encodings.
-Case EncodedTameCase(const Domain& domain, uint64_t seed,
-                     std::optional<Lane> lane);
+// Draws a plain case; of attention_forward at most about 2e5 multiply-adds.
+Case PlainCase(const Domain& domain, uint64_t seed, std::optional<Lane> lane);
 
 }  // namespace lockstep::verify
 

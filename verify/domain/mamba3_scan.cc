@@ -102,7 +102,7 @@ void DrawSources(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
   if (draw->OneIn(3)) {
     c->rate = draw->Of({Term(kSigns, 3), Term(kNormal, 0.2), Term(kConst, 0)});
   }
-  if (options.tame || !draw->OneIn(3)) return;
+  if (options.plain || !draw->OneIn(3)) return;
   if (draw->OneIn(3)) {
     c->a = draw->Of({Term(kConst, 0), Term(kUniform, -3, 0), Term(kConst, -80),
                      Term(kConst, -1e30)});
@@ -115,8 +115,8 @@ void DrawSources(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
   }
 }
 
-// Which probes version 1 of the domain drew where; it is frozen.
-bool ProvesInVersionOne(ProbeKind kind, const Mamba3ScanCase& c) {
+// Whether the probe is drawn for the case: where it proves something.
+bool Proves(ProbeKind kind, const Mamba3ScanCase& c) {
   const Mamba3ScanProblem& p = c.problem;
   if (c.norm || p.ranks > 4) return false;
   return kind != ProbeKind::kTurns || (p.angles > 0 && p.length <= 4096);
@@ -132,15 +132,15 @@ bool DrawProbe(Draw* draw, Mamba3ScanCase* c) {
   term.probe = gradients ? draw->Of({ProbeKind::kHalves, ProbeKind::kTurns})
                          : draw->Of({ProbeKind::kIntegrate, ProbeKind::kForget,
                                      ProbeKind::kHalves, ProbeKind::kTurns});
-  if (!ProvesInVersionOne(term.probe, *c)) return false;
+  if (!Proves(term.probe, *c)) return false;
   c->a = c->dt = c->tau = c->rate = std::nullopt;
   c->fill = {term};
   return true;
 }
 
 void DrawFill(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
-  const bool mild = options.tame || options.ordinary;
-  if (!options.tame && draw->OneIn(10) && DrawProbe(draw, c)) return;
+  const bool mild = options.plain || options.ordinary;
+  if (!options.plain && draw->OneIn(10) && DrawProbe(draw, c)) return;
   const FillTerm normal = Term(kNormal, 1);
   switch (draw->In(0, mild ? 5 : 11)) {
     case 0:
@@ -202,10 +202,9 @@ Case NextScanCall(Draw* draw, Case c) {
 std::vector<Case> DrawMamba3(const OpRow& op, Draw* draw,
                              const DomainOptions& options) {
   std::vector<Case> sequence = DrawSmallScan(op, draw, options);
-  if (options.tame) return sequence;
+  if (options.plain) return sequence;
   sequence = WithFurther(draw, WithScanSizes(draw, std::move(sequence)));
-  return options.near ? sequence
-                      : WithServedScans(draw, options, std::move(sequence));
+  return WithServedScans(draw, options, std::move(sequence));
 }
 
 std::vector<Case> DrawSmallScan(const OpRow& op, Draw* draw,
@@ -218,14 +217,14 @@ std::vector<Case> DrawSmallScan(const OpRow& op, Draw* draw,
   if (!step) DrawRunsOf(draw, options, &scan);
   DrawSources(draw, options, &scan);
   DrawFill(draw, options, &scan);
-  if (!options.tame && draw->OneIn(3)) {
+  if (!options.plain && draw->OneIn(3)) {
     scan.layout = draw->Of({ScanLayout::kBhtp, ScanLayout::kBthp});
     scan.pad = draw->Of<int64_t>({0, 1, 3, 16});
   }
   c.seed = static_cast<uint64_t>(draw->In(0, 1 << 20));
   c = NormalForm(c).value_or(EmptyCase(op));
   std::vector<Case> sequence = {c};
-  if (!options.tame && draw->OneIn(12)) {
+  if (!options.plain && draw->OneIn(12)) {
     const std::optional<Case> next = NormalForm(NextScanCall(draw, c));
     if (next) sequence.push_back(*next);
   }

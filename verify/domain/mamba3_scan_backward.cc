@@ -55,14 +55,13 @@ std::vector<Case> DrawMamba3ScanBackward(const OpRow& op, Draw* draw,
   for (Case& c : sequence) {
     Mamba3ScanBackwardCase* own = ScanGradientPart(&c);
     own->grad_lane = draw->OneIn(2) ? own->problem.lane : Lane::kF32;
-    own->dy = DrawCotangent(draw, options.tame || options.ordinary);
+    own->dy = DrawCotangent(draw, options.plain || options.ordinary);
     own->dcarry = draw->OneIn(2);
     c = NormalForm(c).value_or(EmptyCase(op));
   }
-  if (options.tame) return sequence;
+  if (options.plain) return sequence;
   sequence = WithFurther(draw, WithScanSizes(draw, std::move(sequence)));
-  return options.near ? sequence
-                      : WithServedScans(draw, options, std::move(sequence));
+  return WithServedScans(draw, options, std::move(sequence));
 }
 
 std::span<const char* const> Mamba3ScanBackwardFeatures() {

@@ -10,7 +10,7 @@
 
 namespace lockstep::verify {
 
-// Versions 1 to 3: the sizes are small.
+// A scan of small sizes, maybe called twice.
 std::vector<Case> DrawSmallScan(const OpRow& op, Draw* draw,
                                 const DomainOptions& options);
 
@@ -20,10 +20,10 @@ int64_t WorkOf(const Mamba3ScanProblem& p);
 void SetTokens(int64_t length, Mamba3ScanCase* c);
 // Another width of the state, with at most as many angles as it holds.
 void SetState(int64_t n, Mamba3ScanCase* c);
-// Version 4: now and then the widths of real models, or many tokens.
+// Now and then the widths of real models, or many tokens.
 std::vector<Case> WithScanSizes(Draw* draw, std::vector<Case> sequence);
 
-// mamba3_scan/served.cc, version 15: scans that people train and serve.
+// mamba3_scan/served.cc: scans that people train and serve.
 std::vector<Case> WithServedScans(Draw* draw, const DomainOptions& options,
                                   std::vector<Case> sequence);
 

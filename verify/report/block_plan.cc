@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "optimized/packed_rows.h"
 #include "optimized/plan_key.h"
+#include "optimized/row_keys.h"
 #include "optimized/tile_plan.h"
 #include "optimized/worklist.h"
 #include "reference/contract/attention_forward.h"
@@ -132,8 +134,34 @@ Status PlanRows(const AttentionForwardData& data,
   return Status();
 }
 
+// Segments of a row of ids; one, where there are none.
+int64_t CountSegments(const TensorView<const int32_t, 2>& ids, int64_t batch) {
+  if (ids.data == nullptr) return 1;
+  std::vector<optimized::IdRun> runs = optimized::RunsOf(ids, batch);
+  return optimized::JoinSegments(&runs);
+}
+
+// Pairs of each pattern, by the first head that has it.
+void CountSelection(const TilePlan& plan, int64_t batch, PlanReport* report) {
+  const AttentionForwardData& data = report->payload;
+  report->segments_q += CountSegments(data.inputs.q_seg, batch);
+  report->segments_k += CountSegments(data.inputs.kv_seg, batch);
+  optimized::RowKeys keys(data.problem, data.inputs, batch,
+                          plan.options.segments);
+  for (size_t n = 0; n < plan.patterns.size(); ++n) {
+    const auto head =
+        std::ranges::find(plan.head_pattern, static_cast<int32_t>(n));
+    const optimized::Selection selection =
+        keys.Select(head - plan.head_pattern.begin());
+    report->queries += selection.queries;
+    report->pairs += selection.pairs;
+  }
+}
+
 void Count(PlanReport* report) {
-  for (const TilePlan& plan : report->plans) {
+  for (size_t b = 0; b < report->plans.size(); ++b) {
+    const TilePlan& plan = report->plans[b];
+    CountSelection(plan, static_cast<int64_t>(b), report);
     report->blocks += plan.pool.size();
     report->metadata_bytes += MetadataBytes(plan);
     for (const optimized::TilePattern& pattern : plan.patterns) {
@@ -163,6 +191,15 @@ Result<int64_t> WidthOf(const char* name, int64_t asked, int64_t needed) {
 }
 
 }  // namespace
+
+std::vector<int64_t> SegmentBorders(const TensorView<const int32_t, 2>& ids,
+                                    int64_t batch) {
+  std::vector<int64_t> borders;
+  for (const optimized::IdRun& run : optimized::RunsOf(ids, batch)) {
+    if (run.tokens.begin > 0) borders.push_back(run.tokens.begin);
+  }
+  return borders;
+}
 
 std::optional<std::pair<int64_t, int64_t>> MaskLengths(const Case& c) {
   if (!c.Has<AttentionForwardCase>()) return std::nullopt;

@@ -29,6 +29,12 @@ struct PlanReport {
   std::vector<optimized::TilePlan> plans;  // of each batch row
   // Over batch rows and patterns.
   int64_t patterns = 0;
+  // The stages: segments of queries and of keys, over batch rows alone; queries
+  // that see a key, and pairs that see each other; classes of tiles.
+  int64_t segments_q = 0;
+  int64_t segments_k = 0;
+  int64_t queries = 0;
+  int64_t pairs = 0;
   int64_t tiles = 0;
   int64_t full = 0;
   int64_t partial = 0;
@@ -44,6 +50,11 @@ struct PlanReport {
   std::string digest;      // of everything planned
 
   int64_t active() const { return full + partial; }
+  // What grids of these widths launch, padding included.
+  int64_t steps() const { return patterns * plans[0].grid.rows() * grid_width; }
+  int64_t steps_t() const {
+    return patterns * plans[0].grid.cols() * grid_width_t;
+  }
   double density() const {
     return static_cast<double>(active()) / static_cast<double>(tiles);
   }
@@ -73,6 +84,15 @@ struct PlanMarks {
   std::optional<std::pair<int64_t, int64_t>> pair;
   bool Any() const { return !queries.empty() || !keys.empty() || pair; }
 };
+
+// Where segments begin in row `batch` of ids [batch, length], but for the
+// first.
+std::vector<int64_t> SegmentBorders(const TensorView<const int32_t, 2>& ids,
+                                    int64_t batch);
+
+// The numbers by name: the stages, then bytes, time, key and digest.
+std::vector<std::pair<std::string, std::string>> PlanFacts(
+    const PlanReport& report);
 
 // The numbers, then a map of at most 64 x 32 characters: '#' only full tiles,
 // '.' only empty ones, '+' anything else; '<' behind lines and '^' below

@@ -112,19 +112,18 @@ std::string Tiles(const Scene& scene) {
   return svg;
 }
 
-// Positions where the id changes, no two nearer than `step`: closer ones would
-// be one line on the picture.
+// Borders of segments, no two nearer than `step`: closer ones would be one line
+// on the picture.
 std::vector<int64_t> Borders(const TensorView<const int32_t, 2>& ids,
-                             int64_t batch, int64_t length, int64_t step) {
+                             int64_t batch, int64_t step) {
   std::vector<int64_t> borders;
-  for (int64_t t = 1; t < length; ++t) {
-    if (ids(batch, t) == ids(batch, t - 1)) continue;
+  for (const int64_t t : SegmentBorders(ids, batch)) {
     if (borders.empty() || t - borders.back() >= step) borders.push_back(t);
   }
   return borders;
 }
 
-std::string SegmentBorders(const Scene& scene) {
+std::string BorderLines(const Scene& scene) {
   const AttentionForwardData& data = scene.report.payload;
   if (!data.problem.segments) return "";
   const TileGrid& g = scene.grid();
@@ -134,10 +133,10 @@ std::string SegmentBorders(const Scene& scene) {
   std::string svg = "<g class=\"segments\" stroke=\"" +
                     std::string(kBorderColour) + "\" stroke-width=\"1\">\n";
   const int64_t batch = scene.view.batch;
-  for (const int64_t i : Borders(data.inputs.q_seg, batch, g.q_len, step)) {
+  for (const int64_t i : Borders(data.inputs.q_seg, batch, step)) {
     svg += SvgLine(scene.X(0), scene.Y(i), scene.X(g.kv_len), scene.Y(i));
   }
-  for (const int64_t j : Borders(data.inputs.kv_seg, batch, g.kv_len, step)) {
+  for (const int64_t j : Borders(data.inputs.kv_seg, batch, step)) {
     svg += SvgLine(scene.X(j), scene.Y(0), scene.X(j), scene.Y(g.q_len));
   }
   return svg + "</g>\n";
@@ -203,7 +202,7 @@ std::string Map(const Scene& scene) {
   return "<g class=\"tiles\" shape-rendering=\"crispEdges\">\n" +
          SvgRect(scene.X(0), scene.Y(0), scene.X(g.kv_len), scene.Y(g.q_len),
                  Fill("empty", kEmptyColour)) +
-         Tiles(scene) + "</g>\n" + SegmentBorders(scene) + Axes(scene);
+         Tiles(scene) + "</g>\n" + BorderLines(scene) + Axes(scene);
 }
 
 // Stretches of positions, widened to whole tiles and joined where these touch.

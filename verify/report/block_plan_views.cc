@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/tile_plan.h"
@@ -70,26 +71,13 @@ std::vector<std::string> MapOfHead(const TilePlan& plan, int64_t head) {
   return map;
 }
 
-// Whether a segment begins among the positions [begin, end), the first of all
-// not counted.
-bool SegmentBegins(const TensorView<const int32_t, 2>& ids, int64_t batch,
-                   int64_t begin, int64_t end) {
-  for (int64_t t = std::max<int64_t>(begin, 1); t < end; ++t) {
-    if (ids(batch, t) != ids(batch, t - 1)) return true;
-  }
-  return false;
-}
-
 // Where on an axis of the map segments begin, one flag a character.
 std::vector<bool> Begins(const TensorView<const int32_t, 2>& ids, int64_t batch,
-                         int64_t length, const std::array<int64_t, 3>& axis) {
+                         const std::array<int64_t, 3>& axis) {
   const auto [characters, tiles, edge] = axis;
   std::vector<bool> begins(static_cast<size_t>(characters));
-  for (int64_t tile = 0; tile < tiles; ++tile) {
-    const auto at = static_cast<size_t>(tile * characters / tiles);
-    begins[at] =
-        begins[at] || SegmentBegins(ids, batch, tile * edge,
-                                    std::min((tile + 1) * edge, length));
+  for (const int64_t t : SegmentBorders(ids, batch)) {
+    begins[static_cast<size_t>(t / edge * characters / tiles)] = true;
   }
   return begins;
 }
@@ -103,13 +91,13 @@ std::string MarkedMap(const PlanReport& report, const PlanView& view) {
   std::string below;
   if (data.problem.segments) {
     const auto rows =
-        Begins(data.inputs.q_seg, view.batch, g.q_len,
+        Begins(data.inputs.q_seg, view.batch,
                {std::min(kMapRows, g.rows()), g.rows(), g.tile_q});
     for (size_t row = 0; row < map.size(); ++row) {
       if (rows[row]) map[row] += " <";
     }
     const auto columns =
-        Begins(data.inputs.kv_seg, view.batch, g.kv_len,
+        Begins(data.inputs.kv_seg, view.batch,
                {std::min(kMapColumns, g.cols()), g.cols(), g.tile_k});
     for (const bool begins : columns) below += begins ? '^' : ' ';
     below.resize(below.find_last_not_of(' ') + 1);
@@ -129,29 +117,50 @@ std::string AxisText(int64_t length, int64_t characters) {
 
 }  // namespace
 
-std::string PlanText(const PlanReport& report, const PlanView& view) {
-  const TilePlan& plan = PlanOf(report, view);
+std::vector<std::pair<std::string, std::string>> PlanFacts(
+    const PlanReport& report) {
+  const TilePlan& plan = report.plans[0];
   const TileGrid& g = plan.grid;
   const auto number = [](int64_t n) { return std::to_string(n); };
-  std::string text =
-      "tiles     " + number(g.rows()) + " x " + number(g.cols()) + " of " +
-      number(g.tile_q) + " x " + number(g.tile_k) + "; batch rows " +
-      number(static_cast<int64_t>(report.plans.size())) + ", patterns " +
-      number(report.patterns) + "\n" + "active    " + number(report.active()) +
-      " of " + number(report.tiles) + " (" + Fixed(100 * report.density(), 2) +
-      " %): " + number(report.full) + " full, " + number(report.partial) +
-      " partial";
-  if (plan.options.blocks) {
-    text += " with " + number(report.blocks) + " different masks";
+  return {
+      {"tiles", number(g.rows()) + " x " + number(g.cols()) + " of " +
+                    number(g.tile_q) + " x " + number(g.tile_k) +
+                    "; batch rows " + std::to_string(report.plans.size()) +
+                    ", patterns " + number(report.patterns)},
+      {"segments", number(report.segments_q) + " of queries, " +
+                       number(report.segments_k) + " of keys"},
+      {"selection", number(report.pairs) + " of " +
+                        number(report.patterns * g.q_len * g.kv_len) +
+                        " pairs, by " + number(report.queries) + " of " +
+                        number(report.patterns * g.q_len) + " queries"},
+      {"classes",
+       number(report.full) + " full, " + number(report.partial) + " partial" +
+           (plan.options.blocks
+                ? " with " + number(report.blocks) + " different masks"
+                : "") +
+           ", " + number(report.tiles - report.active()) + " empty (" +
+           Fixed(100 * report.density(), 2) + " % active)"},
+      {"worklists", number(report.active()) + " entries in " +
+                        number(report.steps()) + " steps forward (" +
+                        number(report.grid_width) + " wide), in " +
+                        number(report.steps_t()) + " transposed (" +
+                        number(report.grid_width_t) + " wide)"},
+      {"bytes", number(report.coo_bytes) + " as coordinates (" +
+                    number(report.coo_bytes_at_tenth) + " at 10 % active), " +
+                    number(report.metadata_bytes) + " as tables"},
+      {"planned", "in " + Fixed(report.planning_ms, 3) + " ms"},
+      {"key", report.key},
+      {"digest", report.digest}};
+}
+
+std::string PlanText(const PlanReport& report, const PlanView& view) {
+  const TileGrid& g = PlanOf(report, view).grid;
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  std::string text;
+  for (const auto& [name, fact] : PlanFacts(report)) {
+    text += Format("%-10s", name.c_str()) + fact + "\n";
   }
-  text += "\ngrid      " + number(report.grid_width) + " steps forward, " +
-          number(report.grid_width_t) + " transposed\n" + "bytes     " +
-          number(report.coo_bytes) + " as coordinates (" +
-          number(report.coo_bytes_at_tenth) + " at 10 % active), " +
-          number(report.metadata_bytes) + " as tables\n" + "planned   in " +
-          Fixed(report.planning_ms, 3) + " ms\n" + "key       " + report.key +
-          "\n" + "digest    " + report.digest + "\n\n";
-  text += MarkedMap(report, view);
+  text += "\n" + MarkedMap(report, view);
   text += "\n# full   + partial or mixed   . empty   (row " +
           number(view.batch) + ", head " + number(view.head) + ")\n";
   text += "keys " + AxisText(g.kv_len, std::min(kMapColumns, g.cols())) +
@@ -168,14 +177,21 @@ std::string PlanJson(const PlanReport& report) {
                      {"grid", {g.rows(), g.cols()}},
                      {"rows", report.plans.size()},
                      {"patterns", report.patterns},
+                     {"segments_q", report.segments_q},
+                     {"segments_k", report.segments_k},
+                     {"queries", report.queries},
+                     {"pairs", report.pairs},
                      {"tiles", report.tiles},
                      {"active", report.active()},
                      {"full", report.full},
                      {"partial", report.partial},
+                     {"empty", report.tiles - report.active()},
                      {"blocks", report.blocks},
                      {"density", report.density()},
                      {"grid_width", report.grid_width},
                      {"grid_width_t", report.grid_width_t},
+                     {"steps", report.steps()},
+                     {"steps_t", report.steps_t()},
                      {"coo_bytes", report.coo_bytes},
                      {"coo_bytes_at_tenth", report.coo_bytes_at_tenth},
                      {"metadata_bytes", report.metadata_bytes},

@@ -23,8 +23,7 @@ Subject AttentionSubject(const char* kind, const std::string& spec,
 // NaN behind a mask is not for kernels that multiply by it.
 Result<Case> DrawAttentionBackward(const NumericProfile& profile, uint64_t seed,
                                    int64_t) {
-  return EncodedTameCase(*FindDomain(kAttentionBackward).value(), seed,
-                         profile.lane);
+  return PlainCase(*FindDomain(kAttentionBackward).value(), seed, profile.lane);
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ Subject SubjectOf(const char* kind, const std::string& spec,
 
 Result<Case> DrawAttentionForward(const NumericProfile& profile, uint64_t seed,
                                   int64_t) {
-  return EncodedTameCase(*FindDomain("attention_forward").value(), seed,
-                         profile.lane);
+  return PlainCase(*FindDomain("attention_forward").value(), seed,
+                   profile.lane);
 }
 
 }  // namespace

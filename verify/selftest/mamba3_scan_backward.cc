@@ -22,7 +22,7 @@ Subject ScanSubject(const char* kind, const std::string& spec,
 
 Result<Case> DrawScanBackward(const NumericProfile& profile, uint64_t seed,
                               int64_t) {
-  return TameCase(*FindDomain(kScanBackward).value(), seed, profile.lane);
+  return PlainCase(*FindDomain(kScanBackward).value(), seed, profile.lane);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr uint64_t kLongRange = 3000;
 
 Result<Case> DrawSsdScan(const NumericProfile& profile, uint64_t seed,
                          int64_t number) {
-  Result<Case> c = TameCase(*FindDomain(kSsdScan).value(), seed, profile.lane);
+  Result<Case> c = PlainCase(*FindDomain(kSsdScan).value(), seed, profile.lane);
   if (!c.ok() || !IsLong(number)) return c;
   auto& scan = c->Get<Mamba3ScanCase>();
   const auto more = kLeastLong + static_cast<int64_t>(seed % kLongRange);

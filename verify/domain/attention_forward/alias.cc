@@ -1,4 +1,4 @@
-// Version 10: v in k, as in attention with a latent that heads share.
+// V in k, as in attention with a latent that heads share.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// Version 5: tensors whose last element lies behind the 2^31st.
+// Tensors whose last element lies behind the 2^31st.
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,4 @@
-// Version 11: keys and values in fp8, with and without scales. Version 13: q,
-// too.
+// Keys and values in fp8, with and without scales, and q, too.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

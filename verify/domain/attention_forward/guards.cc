@@ -1,7 +1,6 @@
 // Cases on which the guards of our attention kernels change their mind from
 // tile to tile: numbers at the border that a guard draws, in a few rows or keys
-// only, under sparse masks, through several tiles. What a draw means here is
-// frozen with the generator's version.
+// only, under sparse masks, through several tiles.
 #include <array>
 #include <cmath>
 

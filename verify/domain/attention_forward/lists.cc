@@ -1,4 +1,4 @@
-// Version 12: index lists, as in top-k sparse attention.
+// Index lists, as in top-k sparse attention.
 #include <cstdint>
 #include <optional>
 #include <utility>

@@ -1,4 +1,4 @@
-// Version 7: keys and values in pages of a pool. Version 15: its strides.
+// Keys and values in pages of a pool, and its strides.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Version 15: the calls that people serve and train. data/cases/served.cases
+// Calls that people serve and train. data/cases/served.cases
 // has a line of each.
 #include "verify/domain/draws/served.h"
 

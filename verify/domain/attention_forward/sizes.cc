@@ -1,5 +1,5 @@
-// The sizes of a case of attention: how they are changed, and version 4's,
-// which are those of real models.
+// The sizes of a case of attention: how they are changed, and those of
+// real models.
 #include <algorithm>
 #include <cmath>
 #include <functional>

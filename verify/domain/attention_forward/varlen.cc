@@ -1,4 +1,4 @@
-// Version 8: ragged batches.
+// Ragged batches.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

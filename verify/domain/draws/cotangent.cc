@@ -11,9 +11,9 @@ FillTerm Term(FillKind kind, double a = 0, double b = 0) {
 
 }  // namespace
 
-std::vector<FillTerm> DrawCotangent(Draw* draw, bool tame) {
+std::vector<FillTerm> DrawCotangent(Draw* draw, bool mild) {
   using enum FillKind;
-  switch (draw->In(0, tame ? 5 : 10)) {
+  switch (draw->In(0, mild ? 5 : 10)) {
     case 0:
       return {Term(kNormal, draw->Of({0.01, 8.0}))};
     case 1:

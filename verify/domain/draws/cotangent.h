@@ -9,7 +9,7 @@
 
 namespace lockstep::verify {
 
-std::vector<FillTerm> DrawCotangent(Draw* draw, bool tame);
+std::vector<FillTerm> DrawCotangent(Draw* draw, bool mild);
 
 // normal, int, onehot, constant, special, tiny, zero: whether each is there.
 std::vector<bool> CotangentFeatures(const std::vector<FillTerm>& terms);

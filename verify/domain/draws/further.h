@@ -32,7 +32,7 @@ inline constexpr int64_t kSmallWeights = -3;
 std::vector<Case> FurtherDraws(const Case& c, int64_t count,
                                bool small_weights = false);
 
-// Version 4 of the domains: now and then a further draw of every call in place
+// Now and then a further draw of every call in place
 // of the sequence. Requires: the op has such draws.
 std::vector<Case> WithFurther(Draw* draw, std::vector<Case> sequence);
 

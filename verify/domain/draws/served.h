@@ -18,13 +18,13 @@ inline constexpr int64_t kServedEvery = 200;
 // numbers, and $ what was chosen last.
 std::string Expand(Draw* draw, std::string_view row);
 
-// Version 15: now and then a row in place of the sequence, in any of the lanes.
+// Now and then a row in place of the sequence, in any of the lanes.
 // Rows are keys of case lines. Requires: the op of the sequence has them.
 std::vector<Case> WithServed(Draw* draw, const DomainOptions& options,
                              std::span<const char* const> rows,
                              std::vector<Case> sequence);
 
-// Version 15: one of three sequences in bf16 is in f16.
+// One of three sequences in bf16 is in f16.
 std::vector<Case> WithF16(Draw* draw, const DomainOptions& options,
                           std::vector<Case> sequence);
 

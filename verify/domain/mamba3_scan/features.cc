@@ -104,7 +104,7 @@ class ScanFinder : FeatureFinder<kScanFeatures> {
   }
 
   void Sources() {
-    // Resets are a long regime that version 1 of the domain does not draw.
+    // Resets are a long regime that the domain does not draw.
     const ScanRegime regime =
         c_.regime == ScanRegime::kResets ? ScanRegime::kLong : c_.regime;
     static constexpr Feature kRegimes[] = {"typical", "short", "long",

@@ -1,4 +1,4 @@
-// Version 15: the scans that people train and serve. data/cases/served.cases
+// Scans that people train and serve. data/cases/served.cases
 // has a line of each.
 #include "verify/domain/draws/served.h"
 

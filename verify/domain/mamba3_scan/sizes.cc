@@ -1,5 +1,4 @@
-// The sizes of a scan: how they are changed, and version 4's, which are those
-// of real models.
+// The sizes of a scan: how they are changed, and those of real models.
 #include <algorithm>
 #include <optional>
 

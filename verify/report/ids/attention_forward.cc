@@ -4,43 +4,32 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <utility>
+#include <vector>
 
+#include "optimized/packed_rows.h"
 #include "verify/base/status_macros.h"
 #include "verify/inputs/attention_forward_file.h"
 
 namespace lockstep::verify {
 namespace {
 
+using optimized::IdRun;
+
 // What a list names, and cells of a picture's side.
 constexpr size_t kListed = 12;
 constexpr size_t kIdCells = 32;
 
-struct IdRun {
-  int32_t id = 0;
-  int64_t first = 0, end = 0;  // tokens
-};
-
-std::vector<IdRun> RunsOf(const std::vector<int32_t>& row) {
-  std::vector<IdRun> runs;
-  for (size_t i = 0; i < row.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    if (runs.empty() || runs.back().id != row[i])
-      runs.push_back({row[i], at, at});
-    runs.back().end = at + 1;
-  }
-  return runs;
-}
+int64_t Length(const IdRun& run) { return run.tokens.end - run.tokens.begin; }
 
 std::string Tokens(int64_t count) {
   return std::to_string(count) + (count == 1 ? " token" : " tokens");
 }
 
 std::string Place(const IdRun& run) {
-  const std::string first = std::to_string(run.first);
-  return run.end == run.first + 1
+  const std::string first = std::to_string(run.tokens.begin);
+  return run.tokens.end == run.tokens.begin + 1
              ? first
-             : first + " to " + std::to_string(run.end - 1);
+             : first + " to " + std::to_string(run.tokens.end - 1);
 }
 
 // "id 7 comes back: its tokens 0 to 3 and 8 are one document", of runs by id.
@@ -66,21 +55,18 @@ std::string ComingBack(const std::vector<IdRun>& by_id) {
 }
 
 // '#': all pairs of a cell see each other, '+': some, '.': none.
-std::string Picture(const std::vector<int32_t>& row,
-                    const std::optional<int32_t>& pad) {
-  const size_t tokens = row.size();
+std::string Picture(const std::vector<IdRun>& by_id, size_t tokens) {
   const size_t step = std::max<size_t>((tokens + kIdCells - 1) / kIdCells, 1);
   const size_t cells = (tokens + step - 1) / step;
-  std::vector<std::pair<int32_t, size_t>> places;  // id, cell
-  for (size_t i = 0; i < tokens; ++i) {
-    if (row[i] != pad) places.emplace_back(row[i], i / step);
-  }
-  std::sort(places.begin(), places.end());
   std::array<std::array<size_t, kIdCells>, kIdCells> seen{};  // pairs
-  for (auto at = places.begin(); at != places.end();) {
+  for (auto at = by_id.begin(); at != by_id.end();) {
     std::array<size_t, kIdCells> own{};  // tokens of this id
-    const int32_t id = at->first;
-    for (; at != places.end() && at->first == id; ++at) ++own[at->second];
+    const int32_t id = at->id;
+    for (; at != by_id.end() && at->id == id; ++at) {
+      for (int64_t t = at->tokens.begin; t < at->tokens.end; ++t) {
+        ++own[static_cast<size_t>(t) / step];
+      }
+    }
     for (size_t q = 0; q < cells; ++q) {
       for (size_t k = 0; own[q] > 0 && k < cells; ++k)
         seen[q][k] += own[q] * own[k];
@@ -115,29 +101,22 @@ std::string Hint(const std::vector<IdRun>& runs) {
          ": if they are padding, say --pad " + id + "\n";
 }
 
-std::string RowText(size_t number, const std::vector<int32_t>& row,
-                    const std::optional<int32_t>& pad) {
-  std::vector<IdRun> runs = RunsOf(row);
-  const std::string hint = pad || runs.empty() ? "" : Hint(runs);
+std::string RowText(const IdRows& ids, int64_t row) {
+  std::vector<IdRun> runs = optimized::RunsOf(ids.view(), row);
+  const std::string hint = ids.pad ? "" : Hint(runs);
   int64_t padding = 0;
-  for (const IdRun& run : runs)
-    padding += run.id == pad ? run.end - run.first : 0;
-  std::erase_if(runs, [&](const IdRun& run) { return run.id == pad; });
+  for (const IdRun& run : runs) padding += run.id == ids.pad ? Length(run) : 0;
+  std::erase_if(runs, [&](const IdRun& run) { return run.id == ids.pad; });
   std::string listed;
   for (size_t n = 0; n < std::min(runs.size(), kListed); ++n) {
     listed += (n > 0 ? ", " : " ") + ("id " + std::to_string(runs[n].id)) +
-              " has " + Tokens(runs[n].end - runs[n].first);
+              " has " + Tokens(Length(runs[n]));
   }
   if (runs.size() > kListed) {
     listed += " and " + std::to_string(runs.size() - kListed) + " more";
   }
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const auto& a, const auto& b) { return a.id < b.id; });
-  int64_t documents = 0;
-  for (size_t n = 0; n < runs.size(); ++n) {
-    documents += n == 0 || runs[n].id != runs[n - 1].id ? 1 : 0;
-  }
-  std::string text = "row " + std::to_string(number) + "  " +
+  const int64_t documents = optimized::JoinSegments(&runs);
+  std::string text = "row " + std::to_string(row) + "  " +
                      std::to_string(documents) +
                      (documents == 1 ? " document:" : " documents:") + listed +
                      "\n" + ComingBack(runs);
@@ -145,14 +124,12 @@ std::string RowText(size_t number, const std::vector<int32_t>& row,
     text += "       padding: " + Tokens(padding) +
             ", which see nothing and which nothing sees\n";
   }
-  return text + hint + Picture(row, pad);
+  return text + hint + Picture(runs, static_cast<size_t>(ids.tokens));
 }
 
 // An id that no query has.
 int32_t FreeId(const IdRows& ids) {
-  std::vector<int32_t> taken;
-  for (const auto& row : ids.rows)
-    taken.insert(taken.end(), row.begin(), row.end());
+  std::vector<int32_t> taken = ids.ids;
   std::sort(taken.begin(), taken.end());
   int32_t free = INT32_MIN;
   for (const int32_t id : taken) free += id == free ? 1 : 0;
@@ -171,41 +148,31 @@ Result<IdRows> ReadIdRows(const SafetensorsFile& file,
   const std::array<int64_t, 2> shape = {
       rank == 2 ? found->shape[0] : 1,
       rank == 1 || rank == 2 ? found->shape[rank - 1] : 0};
-  std::vector<int32_t> all(static_cast<size_t>(shape[0] * shape[1]));
-  RETURN_IF_ERROR(CopySegmentIds(file, "q_seg", shape, all.data()));
-  if (all.empty()) return Status::Error(file.path() + ": no ids, of no tokens");
-  IdRows ids{{}, pad};
-  for (int64_t b = 0; b < shape[0]; ++b) {
-    ids.rows.emplace_back(all.begin() + b * shape[1],
-                          all.begin() + (b + 1) * shape[1]);
-  }
-  return ids;
+  IdRows ids{{}, shape[0], shape[1], pad};
+  ids.ids.resize(static_cast<size_t>(shape[0] * shape[1]));
+  RETURN_IF_ERROR(CopySegmentIds(file, "q_seg", shape, ids.ids.data()));
+  if (!ids.ids.empty()) return ids;
+  return Status::Error(file.path() + ": no ids, of no tokens");
 }
 
 std::string IdsText(const IdRows& ids) {
   std::string text;
-  for (size_t b = 0; b < ids.rows.size(); ++b) {
-    text += RowText(b, ids.rows[b], ids.pad);
-  }
+  for (int64_t b = 0; b < ids.batch; ++b) text += RowText(ids, b);
   return text;
 }
 
 Status WriteIds(const std::string& path, const IdRows& ids) {
   const int32_t free = FreeId(ids);
-  std::vector<int32_t> q, kv;
-  for (const auto& row : ids.rows) {
-    q.insert(q.end(), row.begin(), row.end());
-    for (const int32_t id : row) kv.push_back(id == ids.pad ? free : id);
-  }
-  const std::vector<int64_t> shape = {std::ssize(ids.rows),
-                                      std::ssize(ids.rows[0])};
+  std::vector<int32_t> kv = ids.ids;
+  for (int32_t& id : kv) id = id == ids.pad ? free : id;
+  const std::vector<int64_t> shape = {ids.batch, ids.tokens};
   const auto bytes = [](const std::vector<int32_t>& x) {
     return std::span(reinterpret_cast<const uint8_t*>(x.data()), x.size() * 4);
   };
-  return WriteSafetensors(
-      path,
-      {{"q_seg", "I32", shape, bytes(q)}, {"kv_seg", "I32", shape, bytes(kv)}},
-      {});
+  return WriteSafetensors(path,
+                          {{"q_seg", "I32", shape, bytes(ids.ids)},
+                           {"kv_seg", "I32", shape, bytes(kv)}},
+                          {});
 }
 
 }  // namespace lockstep::verify

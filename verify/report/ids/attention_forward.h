@@ -8,14 +8,21 @@
 #include <vector>
 
 #include "reference/contract/status.h"
+#include "reference/contract/tensor_view.h"
 #include "verify/base/io/safetensors.h"
 
 namespace lockstep::verify {
 
-// Of self-attention: one id a token, rows of equal length, [row][token].
+// Ids of self-attention, one a token: [batch][tokens].
 struct IdRows {
-  std::vector<std::vector<int32_t>> rows;
+  std::vector<int32_t> ids;
+  int64_t batch = 0;
+  int64_t tokens = 0;
   std::optional<int32_t> pad;  // tokens with this id do not exist
+
+  TensorView<const int32_t, 2> view() const {
+    return {ids.data(), {batch, tokens}, {tokens, 1}};
+  }
 };
 
 // The tensor q_seg of the file, or its only one: I32 or I64, [s] or [b, s].

@@ -1,8 +1,6 @@
 #include "verify/report/page/block_plan.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "verify/base/format.h"
 #include "verify/report/markup/html.h"
@@ -83,32 +81,6 @@ std::string Zoomed(const std::string& figure) {
   return text + "<div tabindex=\"0\">\n" + figure + "</div>\n</div>\n";
 }
 
-std::vector<std::pair<std::string, std::string>> Numbers(
-    const PlanReport& report, const PlanView& view) {
-  const optimized::TileGrid& g = report.plans[0].grid;
-  const auto number = [](int64_t n) { return std::to_string(n); };
-  return {
-      {"tiles", number(g.rows()) + " x " + number(g.cols()) + " of " +
-                    number(g.tile_q) + " x " + number(g.tile_k) +
-                    " (queries x keys)"},
-      {"batch rows", std::to_string(report.plans.size())},
-      {"patterns", number(report.patterns)},
-      {"active", number(report.active()) + " of " + number(report.tiles) +
-                     Format(" (%.2f %%)", 100 * report.density())},
-      {"full", number(report.full)},
-      {"partial", number(report.partial)},
-      {"element masks", report.blocks > 0 ? number(report.blocks) : ""},
-      {"grid", number(report.grid_width) + " steps forward, " +
-                   number(report.grid_width_t) + " transposed"},
-      {"bytes", number(report.coo_bytes) + " as coordinates (" +
-                    number(report.coo_bytes_at_tenth) + " at 10 % active), " +
-                    number(report.metadata_bytes) + " as tables"},
-      {"planned", Format("in %.3f ms", report.planning_ms)},
-      {"key", report.key},
-      {"digest", report.digest},
-      {"drawn", "row " + number(view.batch) + ", head " + number(view.head)}};
-}
-
 }  // namespace
 
 std::string PlanPage(const PlanReport& report, const PlanView& view) {
@@ -117,10 +89,13 @@ std::string PlanPage(const PlanReport& report, const PlanView& view) {
       "are active",
       100 * report.density());
   const std::string text = PlanText(report, view);
+  auto facts = PlanFacts(report);
+  facts.emplace_back("drawn", "row " + std::to_string(view.batch) + ", head " +
+                                  std::to_string(view.head));
   const std::string body =
       "<h1>lockstep plan</h1>\n<p class=\"case\">" + HtmlText(report.line) +
-      "</p>\n" + HtmlFacts(Numbers(report, view)) + "<h2>Map</h2>\n" +
-      PlanLegend(false) + Zoomed(PlanFigure(report, view, {}, what)) +
+      "</p>\n" + HtmlFacts(facts) + "<h2>Map</h2>\n" + PlanLegend(false) +
+      Zoomed(PlanFigure(report, view, {}, what)) +
       "<h2>The same as text</h2>\n<div class=\"wide\"><pre class=\"map\">" +
       HtmlText(text.substr(text.find("\n\n") + 2)) + "</pre></div>\n";
   return HtmlPage("lockstep plan", kPlanFigureStyle + ZoomStyle(), body);

@@ -25,7 +25,7 @@ Subject MergeSubject(const char* kind, const std::string& spec,
 Result<Case> DrawMerge(const NumericProfile& profile, uint64_t seed,
                        int64_t number) {
   Result<Case> c =
-      TameCase(*FindDomain(kAttentionMerge).value(), seed, profile.lane);
+      PlainCase(*FindDomain(kAttentionMerge).value(), seed, profile.lane);
   if (!c.ok() || !IsLong(number)) return c;
   auto& merge = c->Get<AttentionMergeCase>();
   if (merge.letters.empty()) merge.parts += kMoreParts;
