@@ -121,7 +121,7 @@ MUTANTS = (
     ("scale_below_normal", "verify/judge/runs/kept.cc", "if (!plain(x) || !plain(scaled))",
      "if (!plain(x))"),
     ("law_bits_pass", J, "if (comparison.Passed()) continue;", "continue;"),
-    ("law_envelopes_pass", J, "if (found.Passed()) continue;", "continue;"),
+    ("law_envelopes_pass", J, "if (found.Passed()) return;", "return;"),
     ("laws_never_change", J, "request.most, request.salt)",
      "request.most, 0)"),
     ("pick_group", K, "head(at[1] * p.group()) / from_.problem.group()",
