@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -227,7 +228,7 @@ Bounds MergedRow::Lse() const {
 Result<std::vector<std::vector<RowPart>>> GatherParts(
     const AttentionForwardTrial& whole, const std::vector<int64_t>& rows,
     const std::vector<AttentionShard>& shards, const NumericProfile& profile,
-    int threads, std::vector<std::unique_ptr<Judged>>* judged) {
+    int threads, std::deque<Judged>* judged) {
   std::vector<std::vector<RowPart>> gathered(rows.size());
   for (const AttentionShard& shard : shards) {
     std::vector<int64_t> here;
@@ -240,13 +241,10 @@ Result<std::vector<std::vector<RowPart>>> GatherParts(
     }
     if (here.empty()) continue;
     ASSIGN_OR_RETURN(const LawCall call, AttentionCallOf(whole, shard.pick));
-    judged->push_back(std::make_unique<Judged>(
-        static_cast<const AttentionForwardTrial&>(*call.trial), profile,
-        std::move(here), threads));
+    judged->emplace_back(static_cast<const AttentionForwardTrial&>(*call.trial),
+                         profile, std::move(here), threads);
     for (size_t r = 0; r < own.size(); ++r) {
-      RowPart& part = gathered[own[r]].emplace_back();
-      part.shard = judged->back().get();
-      part.r = r;
+      gathered[own[r]].push_back({&judged->back(), r});
     }
   }
   return gathered;
@@ -284,7 +282,7 @@ Result<std::unique_ptr<AllowedResults>> AllowMerged(
     const std::vector<AttentionShard>& shards, const NumericProfile& profile,
     std::vector<int64_t> rows, int threads) {
   const Judged own(whole, profile, rows, threads);
-  std::vector<std::unique_ptr<Judged>> judged;
+  std::deque<Judged> judged;
   ASSIGN_OR_RETURN(auto gathered,
                    GatherParts(whole, rows, shards, profile, threads, &judged));
   auto made = std::make_unique<MergedAttention>(whole, rows);

@@ -63,7 +63,7 @@ AttentionCut CutHeads(const AttentionForwardData& whole, int64_t count) {
   return cut;
 }
 
-// Whether some, and whether all, of a shard's rows or heads have something.
+// Whether some, and whether all, of a shard's rows have something.
 struct Having {
   bool some = false;
   bool all = true;
@@ -73,31 +73,29 @@ struct Having {
   }
 };
 
-Having SeesKeys(const oracle::Visibility& visibility,
-                const AttentionPick& pick) {
+// Rows that see a key of the shard, and those of a sink with a weight.
+struct RowsHaving {
+  Having key, sink;
+};
+
+RowsHaving RowsOf(const AttentionForwardData& whole,
+                  const oracle::Visibility& visibility,
+                  const AttentionPick& pick) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const oracle::KeySet keys = {{pick.first_key, pick.first_key + pick.keys}};
-  Having sees;
-  for (const int64_t b : pick.rows) {
-    for (const int64_t h : pick.q_heads) {
+  RowsHaving rows;
+  for (const int64_t h : pick.q_heads) {
+    rows.sink.Add(whole.problem.sink && pick.sink &&
+                  !(whole.inputs.sink(h) == -kInfinity));
+    for (const int64_t b : pick.rows) {
       for (int64_t i = 0; i < pick.queries; ++i) {
         const oracle::KeySet own =
             visibility.VisibleKeys(b, h, pick.first_query + i);
-        sees.Add(!oracle::Intersect(own, keys).empty());
+        rows.key.Add(!oracle::Intersect(own, keys).empty());
       }
     }
   }
-  return sees;
-}
-
-// Of a sink with a weight.
-Having HasSink(const AttentionForwardData& whole, const AttentionPick& pick) {
-  const bool there = whole.problem.sink && pick.sink;
-  Having sink;
-  for (const int64_t h : pick.q_heads) {
-    sink.Add(there && !(whole.inputs.sink(h) ==
-                        -std::numeric_limits<float>::infinity()));
-  }
-  return sink;
+  return rows;
 }
 
 }  // namespace
@@ -156,11 +154,10 @@ std::string DropUnseen(const AttentionForwardData& whole,
   const oracle::Visibility visibility(whole.problem, whole.inputs);
   std::vector<AttentionShard> asked;
   for (AttentionShard& shard : cut->shards) {
-    const Having sink = HasSink(whole, shard.pick);
-    const Having seen = SeesKeys(visibility, shard.pick);
-    if (!seen.some && !sink.some) {
+    const auto [key, sink] = RowsOf(whole, visibility, shard.pick);
+    if (!key.some && !sink.some) {
       cut->empty.push_back(shard.what + ", no query sees a key");
-    } else if (seen.all || (sink.all && sink_marks)) {
+    } else if (key.all || (sink.all && sink_marks)) {
       asked.push_back(std::move(shard));
     } else {
       return shard.what +
