@@ -90,22 +90,8 @@ class LawJudge {
                                        .profile = request_.profile,
                                        .exponents = law_.exponents,
                                        .zeros_alike = &law_.zeros_alike});
-    for (const Comparison& comparison : compared) {
-      if (!comparison.Passed() &&
-          IsARace(*request_.candidate, *request_.request, *request_.trial,
-                  *request_.base, result_)) {
-        return false;
-      }
-      NoteCheck(result_, check_, comparison.Passed());
-      if (comparison.Passed()) continue;
-      result_->findings.push_back(
-          {Tier::kInvariance, check_,
-           "breaks the law of " + law_.name + ": " +
-               DescribeComparison(
-                   OutputNamed(*request_.trial, comparison.tensor), comparison),
-           "", comparison});
-    }
-    return true;
+    return NoteBits(request_, law_.name, "breaks the law of " + law_.name,
+                    compared, result_);
   }
 
   // Of what is merely improbable other calls tell nothing.
@@ -115,13 +101,9 @@ class LawJudge {
     const auto allowed = trial.envelopes().Envelope(
         *request_.profile, std::move(rows), request_.threads);
     for (EnvelopeResult& found : allowed->Judge(produced)) {
-      NoteCheck(result_, check_, found.Passed());
-      if (found.Passed()) continue;
-      const std::string message =
-          "outside the envelope of a call of the law of " + law_.name + ": " +
-          DescribeEnvelope(OutputNamed(trial, found.tensor), found);
-      result_->findings.push_back({Tier::kEnvelope, check_, message, "",
-                                   std::nullopt, "", std::move(found)});
+      NoteBounds(trial, law_.name,
+                 "outside the envelope of a call of the law of " + law_.name,
+                 std::move(found), result_);
     }
   }
 
@@ -200,6 +182,40 @@ LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
                                   ": " + run.outcome.message,
                               "", std::nullopt});
   return LawAnswer::kBroken;
+}
+
+bool NoteBits(const LawsRequest& request, const std::string& law,
+              const std::string& says, const std::vector<Comparison>& compared,
+              CaseResult* result) {
+  const Trial& trial = *request.trial;
+  const std::string check = "law_" + law;
+  for (const Comparison& comparison : compared) {
+    if (!comparison.Passed() && IsARace(*request.candidate, *request.request,
+                                        trial, *request.base, result)) {
+      return false;
+    }
+    NoteCheck(result, check, comparison.Passed());
+    if (comparison.Passed()) continue;
+    result->findings.push_back(
+        {Tier::kInvariance, check,
+         says + ": " +
+             DescribeComparison(OutputNamed(trial, comparison.tensor),
+                                comparison),
+         "", comparison});
+  }
+  return true;
+}
+
+void NoteBounds(const Trial& trial, const std::string& law,
+                const std::string& says, EnvelopeResult found,
+                CaseResult* result) {
+  const std::string check = "law_" + law;
+  NoteCheck(result, check, found.Passed());
+  if (found.Passed()) return;
+  const std::string message =
+      says + ": " + DescribeEnvelope(OutputNamed(trial, found.tensor), found);
+  result->findings.push_back({Tier::kEnvelope, check, message, "", std::nullopt,
+                              "", std::move(found)});
 }
 
 void JudgeLaws(const LawsRequest& request, CaseResult* result) {

@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "verify/allowed/result.h"
+#include "verify/base/compare.h"
 #include "verify/candidate/candidate.h"
 #include "verify/judge/verdict.h"
 #include "verify/ops/laws.h"
@@ -47,6 +50,16 @@ LawAnswer AskLaw(const LawsRequest& request, const std::string& law,
                  const LawCall& call, bool may_be_refused,
                  const OutputSet& outputs, RunOutcome* outcome,
                  CaseResult* result);
+
+// Adds what was compared for a law to checks and findings. `says`: how a
+// finding begins. NoteBits is false where the candidate gives other bits to the
+// case itself, too, which it finds.
+bool NoteBits(const LawsRequest& request, const std::string& law,
+              const std::string& says, const std::vector<Comparison>& compared,
+              CaseResult* result);
+void NoteBounds(const Trial& trial, const std::string& law,
+                const std::string& says, EnvelopeResult found,
+                CaseResult* result);
 
 // Runs the candidate on the calls of the trial's laws. Adds to checks
 // ("law_NAME"), runs and findings. A law that does not hold for the inputs adds

@@ -14,10 +14,8 @@
 
 namespace lockstep::verify {
 
-struct PartCalls;    // verify/ops/shards.h
 struct Shards;       // verify/ops/shards.h
 struct ShardsAsked;  // verify/ops/shards.h
-struct ShardSpec;    // verify/case/shards/shard.h
 
 // Multiply-adds of a case above which its laws are not tried: each has inputs
 // of its own.
@@ -48,11 +46,6 @@ struct LawCall {
 
 // `kept` of a call on the same inputs: all lines.
 std::vector<std::vector<LinePair>> AllLines(const Trial& trial);
-
-// Puts the lines of an answer to the call that agree where they are in the
-// case's own.
-void CopyKept(const LawCall& call, const OutputSet& answer, const Trial& own,
-              const OutputSet& to);
 
 // Calls, one after the other, whose answers agree in part with the case's own,
 // whatever the truth.
@@ -87,8 +80,6 @@ class TrialLaws {
   // The calls of the law `shard`: the trial cut along an axis. They refer to
   // it. Errors: memory, an op that is not cut so.
   virtual Result<Shards> MakeShards(const ShardsAsked& asked) const;
-  // The same shards as parts. Errors: memory.
-  virtual Result<PartCalls> MakeParts(const ShardSpec& shard) const;
 };
 
 }  // namespace lockstep::verify

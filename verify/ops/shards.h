@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,15 @@
 
 namespace lockstep::verify {
 
+// What a kernel answers to a shard. Our own kernels also return the sums that a
+// row has after a part of the keys; where these overflow, by small weights.
+enum class ShardAnswer : uint8_t { kOutputs, kSums, kSmallSums };
+
 // What a trial is cut for.
 struct ShardsAsked {
   ShardSpec shard;
   const NumericProfile* claims = nullptr;  // null: exact bits
+  ShardAnswer answer = ShardAnswer::kOutputs;
 };
 
 // One shard, as a call of the kernel.
@@ -32,24 +38,11 @@ struct ShardCall {
   // Its inputs, and per output the lines that are the whole's. Later calls may
   // begin with what the one before has left (LawCall::take).
   std::function<Result<LawCall>()> make;
+  int64_t part = 0;  // of the keys, where answers are merged
 };
 
-// Merges answers that are parts of the whole's sums, not of its outputs.
-class ShardMerge {
- public:
-  virtual ~ShardMerge() = default;
-
-  // The answer to call n; each call once, in any order.
-  virtual void Add(size_t n, LawCall call, OutputSet answer) = 0;
-  // All of them merged, whatever the order in which they came.
-  virtual Status Merge(const OutputSet& whole) const = 0;
-  // What the merged rows, which are rows of the whole, may be. Errors: the
-  // shards' truths do not add up to the whole's, so that the judge has cut
-  // wrongly.
-  virtual Result<std::unique_ptr<AllowedResults>> Allowed(
-      std::vector<int64_t> rows, int threads) const = 0;
-};
-
+// A cut of a trial, and how the answers are put together: their lines are the
+// whole's, or `merge` makes these of the lines of all parts.
 struct Shards {
   // Why such a kernel cannot be asked in shards, one line; empty: it can.
   std::string why_not;
@@ -59,39 +52,51 @@ struct Shards {
   bool chained = false;
   // Per output: whether +0 and -0 are equal. Empty: in no output.
   std::vector<bool> zeros_alike;
-  // Null: the answers' lines are the whole's.
-  std::unique_ptr<ShardMerge> merge;
-};
 
-// Joins the states that kernels return for parts of the keys.
-class PartJoin {
- public:
-  virtual ~PartJoin() = default;
-
-  // Adds the answer to call n of a round; each call is added once.
-  virtual void Add(size_t n, int round, LawCall call, OutputSet answer) = 0;
-  // Joins all answers to the whole's outputs. Returns whether these need a
-  // further round of calls. Errors: the answers are no parts.
-  virtual Result<bool> Join(const OutputSet& whole) const = 0;
-};
-
-// A trial as parts, for our own kernels, which return states in place of
-// outputs.
-struct PartCalls {
-  // The reason why shards are not parts, in one line; empty: they are.
-  std::string why_not;
-  // The case with as many parts, "split=4", whose bits the joined answers have,
-  // and its call; null: the case itself.
-  std::string form;
+  // What is answered, as [part, 1, line of the whole, channel]; see PartsOf.
+  std::vector<OutputSpec> parts;
+  // Writes the whole's outputs. `rounds`: the answers to all calls, and those
+  // to the calls for small sums. Returns whether it needs the latter. Null: the
+  // answers' lines are the whole's.
+  std::function<Result<bool>(std::span<const OutputSet> rounds,
+                             const OutputSet& whole)>
+      merge;
+  // What merged rows, which are rows of the whole, may be. Errors: the truths
+  // of the shards do not add up to the whole's, so that the judge has cut
+  // wrongly. Null: they have the bits of a call.
+  std::function<Result<std::unique_ptr<AllowedResults>>(
+      std::vector<int64_t> rows, int threads)>
+      allowed;
+  // That call, where it is not the whole's own, and its case: "split=4".
   std::function<Result<LawCall>()> whole;
-  std::vector<std::function<Result<LawCall>(int round)>> calls;
-  std::unique_ptr<PartJoin> join;
+  std::string form;
 };
+
+// The outputs of `count` parts that each have all lines of these.
+std::vector<OutputSpec> PartsOf(std::vector<OutputSpec> outputs, int64_t count);
+
+// Memory for all answers; of parts, as if none of them saw a key: numbers that
+// a row has once are -inf.
+Result<OutputSet> AllocateAnswers(const Shards& shards, const Trial& whole);
+
+// Puts the lines of an answer to the call that agree where they belong.
+void CopyKept(const LawCall& call, const OutputSet& answer, int64_t part,
+              const OutputSet& to);
+
+// Positions begin .. end - 1.
+struct ShardRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool empty() const { return begin >= end; }
+};
+
+// What shard n of `count`, from 0, has of an axis.
+ShardRange RangeOfShard(int64_t n, int64_t count, int64_t length);
 
 // "shard 2 of 4: keys 256 to 511": number n of `count`, from 0.
 std::string NameShard(int64_t n, int64_t count, const std::string& holds);
-// "keys 256 to 511", "key 7", "no keys": positions begin .. end - 1.
-std::string NameRange(const char* one, int64_t begin, int64_t end);
+// "keys 256 to 511", "key 7", "no keys".
+std::string NameRange(const std::string& one, const ShardRange& range);
 
 }  // namespace lockstep::verify
 

@@ -16,12 +16,8 @@
 #include "verify/candidate/candidate.h"
 #include "verify/candidate/shards/mutant_shards.h"
 #include "verify/emulator/mutants_shards/bugs.h"
-#include "verify/inputs/attention_forward_clone.h"
-#include "verify/ops/attention_forward/claims/claims.h"
-#include "verify/ops/attention_forward/shards/cut.h"
-#include "verify/ops/attention_forward/shards/merge.h"
+#include "verify/ops/attention_forward/shards/shards.h"
 #include "verify/ops/attention_forward/trial.h"
-#include "verify/ops/envelopes.h"
 
 namespace lockstep::verify {
 namespace {
@@ -152,19 +148,6 @@ TEST(Shards, WhatIsNoNumberStays) {
   }
 }
 
-TEST(Shards, EveryWrongGlueFails) {
-  for (const ShardBug& bug : ShardBugs()) {
-    const CaseResult result =
-        JudgeSpec(bug.pattern, std::string("mutant:") + bug.name, [] {
-          JudgeOptions options;
-          options.canaries = false;
-          return options;
-        }());
-    EXPECT_EQ(result.verdict, Verdict::kFail)
-        << bug.name << " " << WhatWasFound(result);
-  }
-}
-
 TEST(Shards, SpecsOfWrongGlue) {
   for (const char* spec : {"mutant:shard.unnormalised,shard=kv:2",
                            "mutant:shard.unnormalised,shard=kv:2,base=flash"}) {
@@ -218,38 +201,19 @@ TEST_P(LongShards, WrongGlueFails) {
 INSTANTIATE_TEST_SUITE_P(Keys, LongShards, testing::Values(1024, 4096, 16384),
                          testing::PrintToStringParamName());
 
-// The optimized kernel, which takes every alignment for the top left one.
-class WithoutOffsets final : public Candidate {
- public:
-  explicit WithoutOffsets(bool refuses)
-      : Candidate({.backend = "optimized", .ours = true}), refuses_(refuses) {}
-
-  std::string Spec(const Variation&) const override { return "no offsets"; }
-  Status Prepare(const CaseRequest&) override { return {}; }
-  std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation& how,
-                 const OutputSet& outputs, Execution* execution) override {
-    const auto& forward = static_cast<const AttentionForwardTrial&>(trial);
-    AttentionForwardData data = std::move(Clone(forward.data()).value());
-    if (refuses_ && data.problem.align.kind == Alignment::Kind::kOffset) {
-      return {RunOutcome::State::kUnsupported, "it takes no offset", ""};
-    }
-    data.problem.align = {};
-    const AttentionForwardTrial other(forward.request(), std::move(data));
-    return other.kernels().RunOptimized(how, outputs, execution);
-  }
-
- private:
-  bool refuses_;
-};
-
+// A shard asks for an offset where the whole does not.
 TEST(Shards, AKernelWithoutOffsetsIsFoundOrLeftOut) {
   const std::string line = "attention_forward sq=16 skv=16 d=4 mask=causal";
-  WithoutOffsets silent(false), refusing(true);
-  EXPECT_EQ(JudgeLine(line, silent, OnlyShards()).verdict, Verdict::kPass);
+  const char* silent = "mutant:attn.offset_ignored";
+  EXPECT_EQ(JudgeSpec(line, silent, OnlyShards()).verdict, Verdict::kPass);
   const CaseResult wrong =
-      JudgeLine(Sharded(line, "ring:2"), silent, OnlyShards());
+      JudgeSpec(Sharded(line, "ring:2"), silent, OnlyShards());
   EXPECT_EQ(wrong.verdict, Verdict::kFail) << WhatWasFound(wrong);
+  FakeCandidate refusing([](int64_t, const Variation&, const OutputSet& outputs,
+                            Execution*) -> RunOutcome {
+    if (outputs.tensors[0].view.shape[2] == 16) return {};
+    return {RunOutcome::State::kUnsupported, "it takes no offset", ""};
+  });
   const CaseResult refused =
       JudgeLine(Sharded(line, "ring:2"), refusing, OnlyShards());
   EXPECT_EQ(refused.verdict, Verdict::kSkipped) << WhatWasFound(refused);
@@ -313,14 +277,9 @@ TEST(Shards, AWrongCutIsTheJudgesOwnFault) {
   for (const bool wrong : {false, true}) {
     AttentionCut cut = CutAttention(whole.data(), {ShardAxis::kKv, 2});
     if (wrong) cut.shards[1].pick = cut.shards[0].pick;
-    AttentionShardMerge merge(whole, cut.shards, 2, nullptr);
-    for (size_t n = 0; n < 2; ++n) {
-      LawCall call =
-          std::move(AttentionCallOf(whole, cut.shards[n].pick).value());
-      OutputSet answer = std::move(call.trial->Allocate(0).value());
-      merge.Add(n, std::move(call), std::move(answer));
-    }
-    EXPECT_EQ(merge.Allowed({0, 1, 2, 3}, 1).ok(), !wrong);
+    Shards shards;
+    MergeKeys(whole, cut, 2, nullptr, &shards);
+    EXPECT_EQ(shards.allowed({0, 1, 2, 3}, 1).ok(), !wrong);
   }
 }
 

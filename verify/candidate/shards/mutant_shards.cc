@@ -1,8 +1,6 @@
 #include "verify/candidate/shards/mutant_shards.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -17,8 +15,7 @@
 #include "verify/candidate/emulated.h"
 #include "verify/case/shards/shard.h"
 #include "verify/ops/attention_forward/claims/claims.h"
-#include "verify/ops/attention_forward/shards/cut.h"
-#include "verify/ops/attention_forward/shards/merge.h"
+#include "verify/ops/attention_forward/shards/shards.h"
 #include "verify/ops/attention_forward/trial.h"
 #include "verify/ops/mamba3_scan/trial.h"
 #include "verify/ops/shards.h"
@@ -63,8 +60,12 @@ class ShardedKernel final : public EmulatedCandidate {
     cut.shard = shard_;
     Status status = ValidateCase(cut);
     if (status.ok()) {
-      status = attention != nullptr ? RunAttention(request, *attention, outputs)
-                                    : RunScan(request, trial, outputs);
+      const Result<Shards> shards =
+          attention != nullptr ? Cut(*attention)
+                               : trial.laws().MakeShards({shard_, nullptr});
+      status = shards.ok()
+                   ? PutTogether(request, trial, shards.value(), outputs)
+                   : shards.status();
     }
     if (!status.ok()) return Refuse(": " + status.message());
     return Ran("in " + FormatShard(shard_), execution);
@@ -82,27 +83,17 @@ class ShardedKernel final : public EmulatedCandidate {
     return Status::Error(ran.message);
   }
 
-  Status RunScan(const CaseRequest& request, const Trial& trial,
-                 const OutputSet& outputs);
-  Status RunAttention(const CaseRequest& request,
-                      const AttentionForwardTrial& trial,
-                      const OutputSet& outputs);
-  void Miscut(const AttentionForwardTrial& whole, size_t n,
-              AttentionCut* cut) const;
-  Result<LawCall> CallOf(const AttentionForwardTrial& whole,
-                         const AttentionPick& pick) const;
+  Shards Cut(const AttentionForwardTrial& whole) const;
+  void DropLastStep(AttentionCut* cut) const;
+  AttentionPick Mispicked(const AttentionForwardTrial& whole,
+                          AttentionPick pick) const;
+  void Misinform(const AttentionForwardTrial& whole, const AttentionPick& pick,
+                 AttentionForwardData* data) const;
+  Status PutTogether(const CaseRequest& request, const Trial& whole,
+                     const Shards& shards, const OutputSet& outputs);
   void Misread(const OutputSet& answer) const;
-  void Misfinish(const std::vector<OutputSet>& answers,
-                 const std::vector<std::vector<LinePair>>& lines,
-                 const OutputSet& outputs) const;
-  bool Left(const AttentionCut& cut, size_t n) const {
-    const int64_t step =
-        static_cast<int64_t>(n * static_cast<size_t>(shard_.count) /
-                             std::max<size_t>(cut.shards.size(), 1));
-    return (bug_.glue == Glue::kLastStepDropped ||
-            bug_.glue == Glue::kStepTwice) &&
-           step == shard_.count - 1;
-  }
+  void HandOver(size_t n, OutputSet answer, OutputSet* handed) const;
+  void Misfinish(const OutputSet& parts, const OutputSet& outputs) const;
 
   const ShardBug bug_;  // its texts are constants
   std::string spec_;
@@ -110,68 +101,90 @@ class ShardedKernel final : public EmulatedCandidate {
   std::unique_ptr<Candidate> usual_;
 };
 
-Status ShardedKernel::RunScan(const CaseRequest& request, const Trial& trial,
-                              const OutputSet& outputs) {
-  ASSIGN_OR_RETURN(Shards shards, trial.laws().MakeShards({shard_, nullptr}));
-  if (!shards.why_not.empty()) return Status::Error(shards.why_not);
-  OutputSet handed;
-  for (size_t n = 0; n < shards.calls.size(); ++n) {
-    ASSIGN_OR_RETURN(LawCall call, shards.calls[n].make());
-    if (call.take) call.take(handed);
-    ASSIGN_OR_RETURN(OutputSet answer, Ask(request, *call.trial));
-    CopyKept(call, answer, trial, outputs);
-    if (n > 0 && bug_.glue == Glue::kCarryOfFirst) continue;
-    handed = std::move(answer);
-    if (bug_.glue != Glue::kNoCarry) continue;
-    for (size_t t = 1; t < handed.tensors.size(); ++t) {
-      const MutableLaneView& view = handed.tensors[t].view;
-      ForElements(view.shape, [&](const At& at) { SetElement(view, at, 0); });
-    }
+// The calls of all shards, each with what it has that is not its own.
+Shards ShardedKernel::Cut(const AttentionForwardTrial& whole) const {
+  AttentionCut cut = CutAttention(whole.data(), shard_);
+  DropLastStep(&cut);
+  Shards shards = CallsOf(cut, [this, &whole](const AttentionPick& pick) {
+    const AttentionPick other = Mispicked(whole, pick);
+    return AttentionCallOf(whole, other, [&](AttentionForwardData* data) {
+      Misinform(whole, other, data);
+    });
+  });
+  if (shard_.axis != ShardAxis::kHeads) {
+    MergeKeys(whole, cut, shard_.count, &*usual_->traits().claims, &shards);
   }
-  return {};
+  return shards;
 }
 
-// What a shard has that is not its own.
-void ShardedKernel::Miscut(const AttentionForwardTrial& whole, size_t n,
-                           AttentionCut* cut) const {
-  AttentionPick& pick = cut->shards[n].pick;
+// In place of the last step of a ring, nothing, or the first one once more.
+void ShardedKernel::DropLastStep(AttentionCut* cut) const {
+  const bool twice = bug_.glue == Glue::kStepTwice;
+  if (!twice && bug_.glue != Glue::kLastStepDropped) return;
+  const auto count = static_cast<size_t>(shard_.count);
+  const size_t calls = cut->shards.size();
+  for (size_t n = 0; n < calls; ++n) {
+    if (n * count / calls != count - 1) continue;
+    if (!twice) return cut->shards.resize(n);
+    cut->shards[n].pick = cut->shards[n % (calls / count)].pick;
+  }
+}
+
+AttentionPick ShardedKernel::Mispicked(const AttentionForwardTrial& whole,
+                                       AttentionPick pick) const {
   if (bug_.glue == Glue::kSinkInEach) pick.sink = true;
   if (bug_.glue == Glue::kOtherKeyHead) {
     const int64_t heads = whole.data().problem.kv_heads;
     for (int64_t& head : pick.kv_heads) {
-      head = (head + static_cast<int64_t>(pick.kv_heads.size())) % heads;
+      head = (head + std::ssize(pick.kv_heads)) % heads;
     }
   }
+  return pick;
 }
 
-Result<LawCall> ShardedKernel::CallOf(const AttentionForwardTrial& whole,
-                                      const AttentionPick& pick) const {
-  Result<LawCall> call = AttentionCallOf(whole, pick);
-  if (!call.ok()) return call;
-  Case request = whole.request();
-  ASSIGN_OR_RETURN(
-      AttentionForwardData data,
-      PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>()));
+void ShardedKernel::Misinform(const AttentionForwardTrial& whole,
+                              const AttentionPick& pick,
+                              AttentionForwardData* data) const {
   const AttentionForwardInputs& in = whole.data().inputs;
   if (bug_.glue == Glue::kOffsetOfWhole) {
-    data.problem.align = {Alignment::Kind::kOffset,
-                          in.Offset(whole.data().problem, pick.rows.front())};
+    data->problem.align = {Alignment::Kind::kOffset,
+                           in.Offset(whole.data().problem, pick.rows.front())};
   }
   if (bug_.glue == Glue::kCountsOfWhole) {
-    for (size_t b = 0; b < data.inputs.valid_kv.size(); ++b) {
+    for (size_t b = 0; b < data->inputs.valid_kv.size(); ++b) {
       const auto row = static_cast<size_t>(pick.rows[b]);
-      data.inputs.valid_kv[b] = std::min(in.valid_kv[row], pick.keys);
+      data->inputs.valid_kv[b] = std::min(in.valid_kv[row], pick.keys);
     }
   }
-  if (bug_.glue == Glue::kIdsOfFirst && data.problem.segments) {
-    auto* ids = reinterpret_cast<int32_t*>(data.kv_seg.data());
+  if (bug_.glue == Glue::kIdsOfFirst && data->problem.segments) {
+    auto* ids = reinterpret_cast<int32_t*>(data->kv_seg.data());
     for (const int64_t b : pick.rows) {
       for (int64_t j = 0; j < pick.keys; ++j) *ids++ = in.kv_seg(b, j);
     }
   }
-  call->trial =
-      std::make_unique<AttentionForwardTrial>(request, std::move(data));
-  return call;
+}
+
+Status ShardedKernel::PutTogether(const CaseRequest& request,
+                                  const Trial& whole, const Shards& shards,
+                                  const OutputSet& outputs) {
+  if (!shards.why_not.empty()) return Status::Error(shards.why_not);
+  OutputSet parts, handed;
+  if (shards.merge) {
+    ASSIGN_OR_RETURN(parts, AllocateAnswers(shards, whole));
+  }
+  for (size_t n = 0; n < shards.calls.size(); ++n) {
+    ASSIGN_OR_RETURN(LawCall call, shards.calls[n].make());
+    if (call.take) call.take(handed);
+    ASSIGN_OR_RETURN(OutputSet answer, Ask(request, *call.trial));
+    if (shards.merge) Misread(answer);
+    CopyKept(call, answer, shards.calls[n].part,
+             shards.merge ? parts : outputs);
+    HandOver(n, std::move(answer), &handed);
+  }
+  if (!shards.merge) return {};
+  RETURN_IF_ERROR(shards.merge({&parts, 1}, outputs).status());
+  Misfinish(parts, outputs);
+  return {};
 }
 
 // How its answer is taken.
@@ -185,27 +198,29 @@ void ShardedKernel::Misread(const OutputSet& answer) const {
   });
 }
 
+// What the next shard goes on from.
+void ShardedKernel::HandOver(size_t n, OutputSet answer,
+                             OutputSet* handed) const {
+  if (n > 0 && bug_.glue == Glue::kCarryOfFirst) return;
+  *handed = std::move(answer);
+  if (bug_.glue != Glue::kNoCarry) return;
+  for (size_t t = 1; t < handed->tensors.size(); ++t) {
+    const MutableLaneView& view = handed->tensors[t].view;
+    ForElements(view.shape, [&](const At& at) { SetElement(view, at, 0); });
+  }
+}
+
 // What is done to the merged rows.
-void ShardedKernel::Misfinish(const std::vector<OutputSet>& answers,
-                              const std::vector<std::vector<LinePair>>& lines,
+void ShardedKernel::Misfinish(const OutputSet& parts,
                               const OutputSet& outputs) const {
   const MutableLaneView& o = outputs.tensors[0].view;
   const int64_t heads = o.shape[1], queries = o.shape[2];
-  std::vector<float> top(static_cast<size_t>(o.shape[0] * heads * queries),
-                         -kInf);
-  for (size_t n = 0; n < answers.size(); ++n) {
-    const At shape = answers[n].tensors[1].view.shape;
-    for (const LinePair& pair : lines[n]) {
-      const At here = {pair.here / (shape[1] * shape[2]),
-                       pair.here / shape[2] % shape[1], pair.here % shape[2],
-                       0};
-      float& most = top[static_cast<size_t>(pair.own)];
-      most = std::max(most, LseOf(answers[n], here));
-    }
-  }
   ForElements({o.shape[0], heads, queries, 1}, [&](const At& at) {
-    const float most =
-        top[static_cast<size_t>((at[0] * heads + at[1]) * queries + at[2])];
+    const int64_t row = (at[0] * heads + at[1]) * queries + at[2];
+    float most = -kInf;
+    for (int64_t part = 0; part < shard_.count; ++part) {
+      most = std::max(most, LseOf(parts, {part, 0, row, 0}));
+    }
     float& lse = LseOf(outputs, at);
     if (bug_.glue == Glue::kBasesMixed) lse /= kLn2;
     if (bug_.glue == Glue::kUnnormalised && most > -kInf) {
@@ -220,63 +235,26 @@ void ShardedKernel::Misfinish(const std::vector<OutputSet>& answers,
   });
 }
 
-Status ShardedKernel::RunAttention(const CaseRequest& request,
-                                   const AttentionForwardTrial& trial,
-                                   const OutputSet& outputs) {
-  AttentionCut cut = CutAttention(trial.data(), shard_);
-  const bool merges = shard_.axis != ShardAxis::kHeads;
-  AttentionShardMerge merge(trial, cut.shards, shard_.count,
-                            &*usual_->traits().claims);
-  std::vector<OutputSet> answers;
-  std::vector<std::vector<LinePair>> lines;
-  for (size_t n = 0; n < cut.shards.size(); ++n) {
-    // In place of the last step, the first one comes once more.
-    if (Left(cut, n)) {
-      if (bug_.glue == Glue::kLastStepDropped) continue;
-      const size_t steps =
-          cut.shards.size() / static_cast<size_t>(shard_.count);
-      cut.shards[n].pick = cut.shards[n % steps].pick;
-    }
-    Miscut(trial, n, &cut);
-    ASSIGN_OR_RETURN(LawCall call, CallOf(trial, cut.shards[n].pick));
-    ASSIGN_OR_RETURN(OutputSet answer, Ask(request, *call.trial));
-    if (!merges) {
-      CopyKept(call, answer, trial, outputs);
-      continue;
-    }
-    Misread(answer);
-    lines.push_back(call.kept[0]);
-    merge.Add(n, std::move(call), std::move(answer));
-  }
-  if (!merges) return {};
-  RETURN_IF_ERROR(merge.Merge(outputs));
-  for (OutputSet& answer : merge.TakeAnswers()) {
-    answers.push_back(std::move(answer));
-  }
-  Misfinish(answers, lines, outputs);
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug,
-                                                     const ShardedAs& as) {
+                                                     const std::string& cut,
+                                                     const std::string& base) {
   std::string spec = bug.name;
-  if (!as.shard.empty()) spec += ",shard=" + as.shard;
-  if (!as.usual.empty()) spec += ",base=" + as.usual;
-  ASSIGN_OR_RETURN(
-      auto usual,
-      ParseVariantCandidate(as.usual.empty() ? bug.usual : as.usual.c_str()));
+  if (!cut.empty()) spec += ",shard=" + cut;
+  if (!base.empty()) spec += ",base=" + base;
+  ASSIGN_OR_RETURN(auto usual,
+                   ParseVariantCandidate(base.empty() ? bug.usual : base));
   if (!usual->traits().claims) {
-    return Status::Error("base=" + as.usual +
+    return Status::Error("base=" + base +
                          ": answers of the exact contract are not merged; "
                          "want a variant with a profile, such as base=cpu");
   }
   const ShardAxis axis = ReadShard(bug.shard)->axis;
   ASSIGN_OR_RETURN(const ShardSpec shard,
-                   ReadShard(as.shard.empty() ? bug.shard : as.shard));
+                   ReadShard(cut.empty() ? bug.shard : cut));
   if (shard.axis != axis) {
-    return Status::Error("shard=" + as.shard + ": the bug is of " +
+    return Status::Error("shard=" + cut + ": the bug is of " +
                          std::string(kShardAxes[static_cast<size_t>(axis)]) +
                          ":N");
   }
@@ -288,22 +266,22 @@ Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug,
 Result<std::unique_ptr<Candidate>> ParseShardMutant(std::string_view name) {
   const size_t comma = std::min(name.find(','), name.size());
   ASSIGN_OR_RETURN(const ShardBug* bug, FindShardBug(name.substr(0, comma)));
-  ShardedAs as;
+  std::string cut, base;
   name.remove_prefix(comma);
   while (!name.empty()) {
     name.remove_prefix(1);
     const std::string_view one = name.substr(0, name.find(','));
     name.remove_prefix(one.size());
     if (one.starts_with("shard=")) {
-      as.shard = one.substr(6);
+      cut = one.substr(6);
     } else if (one.starts_with("base=")) {
-      as.usual = one.substr(5);
+      base = one.substr(5);
     } else {
       return Status::Error("candidate argument '" + std::string(one) +
                            "': want shard=AXIS:N or base=VARIANT");
     }
   }
-  return MakeShardedKernel(*bug, as);
+  return MakeShardedKernel(*bug, cut, base);
 }
 
 }  // namespace lockstep::verify

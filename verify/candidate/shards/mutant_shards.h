@@ -12,15 +12,12 @@
 
 namespace lockstep::verify {
 
-// How such a kernel differs from the catalogue's; empty: it does not.
-struct ShardedAs {
-  std::string shard;  // "kv:2"
-  std::string usual;  // of the zoo
-};
-
-// Errors: the usual kernel is unknown, or the cut has no meaning.
-Result<std::unique_ptr<Candidate>> MakeShardedKernel(const ShardBug& bug,
-                                                     const ShardedAs& as = {});
+// Otherwise cut ("kv:2"), and with another kernel of the zoo, than the bug's
+// row says; empty: as it says. Errors: the kernel is unknown, or the cut has no
+// meaning.
+Result<std::unique_ptr<Candidate>> MakeShardedKernel(
+    const ShardBug& bug, const std::string& cut = "",
+    const std::string& base = "");
 
 }  // namespace lockstep::verify
 

@@ -7,9 +7,6 @@
 
 #include "verify/base/compare.h"
 #include "verify/judge/answers.h"
-#include "verify/judge/bounded.h"
-#include "verify/judge/invariance.h"
-#include "verify/judge/runs/again.h"
 #include "verify/judge/runs/kept.h"
 #include "verify/judge/truth.h"
 #include "verify/ops/envelopes.h"
@@ -21,11 +18,10 @@ namespace {
 constexpr const char* kLaw = "shard";
 constexpr const char* kCheck = "law_shard";
 
-// Outputs of the whole, made of lines of calls.
+// A cut of the case, and its outputs, made of the answers.
 struct Whole {
+  Shards shards;
   OutputSet outputs;
-  // Per output and line, the call that it is from; -1: none yet.
-  std::vector<std::vector<int64_t>> from;
 };
 
 class ShardJudge {
@@ -34,7 +30,6 @@ class ShardJudge {
       : request_(request),
         laws_(request.laws),
         trial_(*request.laws.trial),
-        candidate_(*request.laws.candidate),
         shard_(*request.laws.request->call->shard),
         result_(*result),
         tried_(result->shards.emplace()) {
@@ -42,179 +37,173 @@ class ShardJudge {
   }
 
   void Run() {
-    const std::optional<Whole> whole = Ask(shard_, true);
-    if (laws_.rehearsal) {
-      if (whole && ComparesRing()) Ask({ShardAxis::kKv, shard_.count}, false);
-      return;
-    }
-    if (whole && merged_ != nullptr) {
-      JudgeMerged(*whole);
-    } else if (whole && !chained_by_profile_) {
-      JudgeSideBySide(*whole);
-    }
-    if (LeavesParts() && result_.findings.empty()) JudgeParts();
+    const std::optional<Whole> whole = AskFor(shard_);
+    named_ = true;
+    if (whole && laws_.rehearsal && ComparesRing()) AskForKeys();
+    if (laws_.rehearsal) return;
+    if (whole) Judge(*whole);
+    if (LeavesSums() && result_.findings.empty()) JudgeSums();
   }
 
  private:
   // Makes all calls and puts their answers together. None: that was not
-  // possible, or something was found. `name`: the result names the calls.
-  std::optional<Whole> Ask(const ShardSpec& shard, bool name);
-  // One call. False: it ended there.
-  bool AskOne(const Shards& shards, size_t n, OutputSet* before, Whole* whole);
-  void JudgeMerged(const Whole& whole);
-  void JudgeSideBySide(const Whole& whole);
-  // Whether the kernel is also asked for shards as parts.
-  bool LeavesParts() const {
-    const bool keys =
-        shard_.axis == ShardAxis::kKv || shard_.axis == ShardAxis::kRing;
-    return keys && laws_.profile == nullptr && candidate_.traits().parts;
+  // possible, or something was found.
+  std::optional<Whole> AskFor(const ShardSpec& shard);
+  std::optional<Whole> AskForKeys() {
+    return AskFor({ShardAxis::kKv, shard_.count});
   }
-  // For our own kernels: the joined states of the shards of keys have the bits
-  // of the case with as many parts.
-  void JudgeParts();
-  // The answer to one call that may not be refused. None: something was found.
-  std::optional<OutputSet> Answer(const LawCall& call);
-  // The bits are those of merged shards of keys alone, because a query's answer
-  // does not depend on other queries.
-  void JudgeRing(const Whole& ring);
+  // The answers to all calls. None: it ended there.
+  std::optional<OutputSet> AskAll(const Shards& shards);
+  std::optional<OutputSet> Ask(const LawCall& call, const std::string& what);
+  void Judge(const Whole& whole);
+  void JudgeMerged(const Whole& whole);
+  // The bits of a ring are those of shards of keys alone, because a query's
+  // answer does not depend on other queries.
   bool ComparesRing() const {
     return laws_.profile == nullptr && shard_.axis == ShardAxis::kRing;
   }
-  void CompareBits(const Whole& whole, const OutputSet& base,
+  // Whether the kernel is also asked for the sums that parts of the keys leave.
+  bool LeavesSums() const {
+    const bool keys =
+        shard_.axis == ShardAxis::kKv || shard_.axis == ShardAxis::kRing;
+    return keys && laws_.profile == nullptr && laws_.candidate->traits().parts;
+  }
+  // For our own kernels: the joined sums of the shards of keys have the bits of
+  // the case with as many parts.
+  void JudgeSums();
+  // The case's outputs, joined of these sums. `split`: the answer to the case
+  // with as many parts, where that is another.
+  std::optional<Whole> AskForSums(std::optional<OutputSet>* split);
+  // Whether each line of the whole is some shard's.
+  bool IsWhole();
+  void CompareBits(const OutputSet& outputs, const OutputSet& base,
                    const std::vector<bool>& zeros_alike,
                    const std::string& with);
   void CompareAllowed(const Trial& trial, const AllowedResults& allowed,
                       const OutputSet& produced, const std::string& of);
 
-  bool Self(const std::string& message) {
+  // Both return none, of whatever ended there.
+  std::nullopt_t Self(const std::string& message) {
     result_.findings.push_back(
         {Tier::kSelf, kCheck, message, "", std::nullopt});
-    return false;
+    return std::nullopt;
   }
-  bool NotTried(const std::string& why) {
+  std::nullopt_t NotTried(const std::string& why) {
     tried_.why_not = why;
-    return false;
+    return std::nullopt;
   }
 
   const ShardsRequest& request_;
   const LawsRequest& laws_;
   const Trial& trial_;
-  const Candidate& candidate_;
   const ShardSpec shard_;
   CaseResult& result_;
   ShardsTried& tried_;
-  std::unique_ptr<ShardMerge> merged_;
-  std::vector<bool> zeros_alike_;
-  // Calls of a profile's kernel that go on from carries are judged one by one.
-  bool chained_by_profile_ = false;
+  bool named_ = false;  // the result names the calls and the empty shards
+  bool sums_ = false;   // our own kernel is asked for sums
+  // Per output, the lines of the whole that shards have answered.
+  std::vector<std::vector<bool>> answered_;
 };
 
-std::optional<Whole> ShardJudge::Ask(const ShardSpec& shard, bool name) {
+std::optional<Whole> ShardJudge::AskFor(const ShardSpec& shard) {
   Result<Shards> made = trial_.laws().MakeShards({shard, laws_.profile});
-  if (!made.ok()) return Self(made.message()), std::nullopt;
-  Shards& shards = made.value();
-  if (!shards.why_not.empty()) return NotTried(shards.why_not), std::nullopt;
-  if (name) {
-    tried_.empty = shards.empty;
-    zeros_alike_ = shards.zeros_alike;
+  if (!made.ok()) return Self(made.message());
+  Whole whole{std::move(made.value()), {}};
+  const Shards& shards = whole.shards;
+  if (!shards.why_not.empty()) return NotTried(shards.why_not);
+  if (!named_) tried_.empty = shards.empty;
+  std::optional<OutputSet> answers = AskAll(shards);
+  if (!answers) return std::nullopt;
+  if (!shards.merge) {
+    whole.outputs = std::move(*answers);
+  } else if (!laws_.rehearsal) {
+    Result<OutputSet> outputs = trial_.Allocate(0);
+    if (!outputs.ok()) return Self(outputs.message());
+    whole.outputs = std::move(outputs.value());
+    const Result<bool> merged = shards.merge({&*answers, 1}, whole.outputs);
+    if (!merged.ok()) return Self(merged.message());
   }
-  chained_by_profile_ = shards.chained && laws_.profile != nullptr;
-  Result<OutputSet> outputs = trial_.Allocate(0);
-  if (!outputs.ok()) return Self(outputs.message()), std::nullopt;
-  Whole whole{std::move(outputs.value()), {}};
-  for (const OutputSpec& spec : trial_.outputs()) {
-    whole.from.emplace_back(static_cast<size_t>(spec.lines()), -1);
-  }
-  OutputSet before;
-  for (size_t n = 0; n < shards.calls.size(); ++n) {
-    if (laws_.stop != nullptr && *laws_.stop) {
-      return NotTried("interrupted"), std::nullopt;
-    }
-    if (name) tried_.calls.push_back(shards.calls[n].what);
-    if (!AskOne(shards, n, &before, &whole)) return std::nullopt;
-  }
-  merged_ = std::move(shards.merge);
-  if (merged_ == nullptr || laws_.rehearsal) return whole;
-  const Status status = merged_->Merge(whole.outputs);
-  if (!status.ok()) return Self(status.message()), std::nullopt;
   return whole;
 }
 
-bool ShardJudge::AskOne(const Shards& shards, size_t n, OutputSet* before,
-                        Whole* whole) {
-  const std::string& what = shards.calls[n].what;
-  Result<LawCall> made = shards.calls[n].make();
-  if (!made.ok()) return Self(made.message());
-  LawCall& call = made.value();
-  if (call.take) {
-    const bool files = laws_.rehearsal || !laws_.candidate->traits().computes;
-    if (files && call.taken.empty()) {
-      return NotTried(what +
-                      ": answers from files hand over whole carries, "
-                      "and here a run begins or ends");
-    }
-    call.take(*before);
+std::optional<OutputSet> ShardJudge::AskAll(const Shards& shards) {
+  Result<OutputSet> answers = AllocateAnswers(shards, trial_);
+  if (!answers.ok()) return Self(answers.message());
+  answered_.clear();
+  for (const OutputSpec& spec : trial_.outputs()) {
+    answered_.emplace_back(static_cast<size_t>(spec.lines()), false);
   }
+  OutputSet before;
+  for (const ShardCall& one : shards.calls) {
+    if (laws_.stop != nullptr && *laws_.stop) return NotTried("interrupted");
+    if (!named_) tried_.calls.push_back(one.what);
+    Result<LawCall> made = one.make();
+    if (!made.ok()) return Self(made.message());
+    const LawCall& call = made.value();
+    if (call.take) {
+      const bool files = laws_.rehearsal || !laws_.candidate->traits().computes;
+      if (files && call.taken.empty()) {
+        return NotTried(one.what +
+                        ": answers from files hand over whole carries, "
+                        "and here a run begins or ends");
+      }
+      call.take(before);
+    }
+    std::optional<OutputSet> answer = Ask(call, one.what);
+    if (!answer) return std::nullopt;
+    CopyKept(call, *answer, one.part, answers.value());
+    for (size_t t = 0; t < answered_.size(); ++t) {
+      for (const LinePair& pair : call.kept[t]) {
+        answered_[t][static_cast<size_t>(pair.own)] = true;
+      }
+    }
+    if (!shards.chained) continue;
+    // From the carry that it really got, whether that is right or not.
+    if (!laws_.rehearsal && laws_.profile != nullptr) {
+      const auto allowed = call.trial->envelopes().Envelope(
+          *laws_.profile, RowsToCompare(*call.trial, false), laws_.threads);
+      CompareAllowed(*call.trial, *allowed, *answer, one.what);
+    }
+    before = std::move(*answer);
+  }
+  return std::move(answers.value());
+}
+
+std::optional<OutputSet> ShardJudge::Ask(const LawCall& call,
+                                         const std::string& what) {
   Result<OutputSet> outputs =
       call.trial->Allocate(laws_.candidate->traits().fixed.shift);
   if (!outputs.ok()) return Self(outputs.message());
   RunOutcome outcome;
-  switch (
-      AskLaw(laws_, kLaw, call, false, outputs.value(), &outcome, &result_)) {
-    case LawAnswer::kAnswered:
-      break;
-    case LawAnswer::kBroken:
-      return NotTried("something else was found");
-    case LawAnswer::kRefused:
-      return NotTried(what + ": " + outcome.message);
-    case LawAnswer::kAbsent:
-      NoteUnanswered(kCheck, outcome, &result_);
-      return NotTried(what + ": " + outcome.message);
+  const LawAnswer answer =
+      AskLaw(laws_, kLaw, call, false, outputs.value(), &outcome, &result_);
+  if (answer == LawAnswer::kAnswered) return std::move(outputs.value());
+  const bool broken = answer == LawAnswer::kBroken;
+  if (sums_ && broken) return std::nullopt;
+  if (sums_) {
+    return Self("our own kernel leaves no sums of parts: " + outcome.message);
   }
-  CopyKept(call, outputs.value(), trial_, whole->outputs);
-  for (size_t t = 0; t < call.kept.size(); ++t) {
-    for (const LinePair& pair : call.kept[t]) {
-      whole->from[t][static_cast<size_t>(pair.own)] = static_cast<int64_t>(n);
-    }
-  }
-  if (!laws_.rehearsal && chained_by_profile_) {
-    const auto allowed = call.trial->envelopes().Envelope(
-        *laws_.profile, RowsToCompare(*call.trial, false), laws_.threads);
-    CompareAllowed(*call.trial, *allowed, outputs.value(), what);
-  }
-  if (shards.chained) {
-    *before = std::move(outputs.value());
-  } else if (shards.merge != nullptr) {
-    shards.merge->Add(n, std::move(call), std::move(outputs.value()));
-  }
-  return true;
+  if (answer == LawAnswer::kAbsent) NoteUnanswered(kCheck, outcome, &result_);
+  return NotTried(broken ? "something else was found"
+                         : what + ": " + outcome.message);
 }
 
-void ShardJudge::CompareBits(const Whole& whole, const OutputSet& base,
+void ShardJudge::CompareBits(const OutputSet& outputs, const OutputSet& base,
                              const std::vector<bool>& zeros_alike,
                              const std::string& with) {
   const auto compared = CompareKept({.own = trial_,
                                      .base = base,
                                      .there = trial_,
                                      .kept = AllLines(trial_),
-                                     .produced = whole.outputs,
+                                     .produced = outputs,
                                      .profile = laws_.profile,
                                      .zeros_alike = &zeros_alike});
   for (const Comparison& comparison : compared) {
-    if (!comparison.Passed() && IsARace(*laws_.candidate, *laws_.request,
-                                        trial_, *laws_.base, &result_)) {
-      return;
-    }
-    NoteCheck(&result_, kCheck, comparison.Passed());
     tried_.elements += comparison.Compared();
-    if (comparison.Passed()) continue;
-    result_.findings.push_back(
-        {Tier::kInvariance, kCheck,
-         "shard=" + tried_.shard + " has other bits than " + with + ": " +
-             DescribeComparison(OutputNamed(trial_, comparison.tensor),
-                                comparison),
-         "", comparison});
   }
+  NoteBits(laws_, kLaw,
+           "shard=" + tried_.shard + " has other bits than " + with, compared,
+           &result_);
 }
 
 void ShardJudge::CompareAllowed(const Trial& trial,
@@ -228,112 +217,95 @@ void ShardJudge::CompareAllowed(const Trial& trial,
                " in " + of);
       continue;
     }
-    NoteCheck(&result_, kCheck, found.Passed());
     tried_.elements += found.expected - found.Open();
-    if (found.Passed()) continue;
-    const std::string message =
-        "shard=" + tried_.shard + " is outside the envelope of " + of + ": " +
-        DescribeEnvelope(OutputNamed(trial, found.tensor), found);
-    result_.findings.push_back({Tier::kEnvelope, kCheck, message, "",
-                                std::nullopt, "", std::move(found)});
+    NoteBounds(trial, kLaw,
+               "shard=" + tried_.shard + " is outside the envelope of " + of,
+               std::move(found), &result_);
+  }
+}
+
+bool ShardJudge::IsWhole() {
+  for (size_t t = 0; t < answered_.size(); ++t) {
+    for (const bool answered : answered_[t]) {
+      if (answered) continue;
+      Self("no shard has a line of " + trial_.outputs()[t].name);
+      return false;
+    }
+  }
+  return true;
+}
+
+void ShardJudge::Judge(const Whole& whole) {
+  const bool exact = laws_.profile == nullptr;
+  if (whole.shards.merge) {
+    JudgeMerged(whole);
+  } else if (whole.shards.chained && !exact) {
+    // Each call was judged when it was answered.
+  } else if (!IsWhole()) {
+    // The judge is broken.
+  } else if (exact) {
+    CompareBits(whole.outputs, *laws_.base, whole.shards.zeros_alike,
+                "the case");
+  } else {
+    CompareAllowed(trial_, *request_.allowed, whole.outputs, "the case");
   }
 }
 
 void ShardJudge::JudgeMerged(const Whole& whole) {
-  Result<std::unique_ptr<AllowedResults>> allowed =
-      merged_->Allowed(request_.rows, laws_.threads);
+  const auto allowed = whole.shards.allowed(request_.rows, laws_.threads);
   if (!allowed.ok()) {
     Self(allowed.message());
     return;
   }
   CompareAllowed(trial_, *allowed.value(), whole.outputs, "merged shards");
-  if (ComparesRing() && result_.findings.empty()) JudgeRing(whole);
-}
-
-void ShardJudge::JudgeRing(const Whole& ring) {
-  const std::optional<Whole> keys = Ask({ShardAxis::kKv, shard_.count}, false);
+  if (!ComparesRing() || !result_.findings.empty()) return;
+  const std::optional<Whole> keys = AskForKeys();
   if (!keys) return;
-  CompareBits(ring, keys->outputs, {}, "shards of keys that have all queries");
+  CompareBits(whole.outputs, keys->outputs, {},
+              "shards of keys that have all queries");
 }
 
-std::optional<OutputSet> ShardJudge::Answer(const LawCall& call) {
-  Result<OutputSet> outputs =
-      call.trial->Allocate(candidate_.traits().fixed.shift);
-  if (!outputs.ok()) return Self(outputs.message()), std::nullopt;
-  RunOutcome outcome;
-  switch (
-      AskLaw(laws_, kLaw, call, false, outputs.value(), &outcome, &result_)) {
-    case LawAnswer::kAnswered:
-      return std::move(outputs.value());
-    case LawAnswer::kBroken:
-      return std::nullopt;
-    default:
-      Self("our own kernel leaves no sums of parts: " + outcome.message);
-      return std::nullopt;
-  }
-}
-
-void ShardJudge::JudgeParts() {
-  Result<PartCalls> made = trial_.laws().MakeParts(shard_);
+std::optional<Whole> ShardJudge::AskForSums(std::optional<OutputSet>* split) {
   Result<OutputSet> joined = trial_.Allocate(0);
-  if (!made.ok() || !joined.ok()) {
-    Self(made.ok() ? joined.message() : made.message());
-    return;
-  }
-  PartCalls& parts = made.value();
-  if (!parts.why_not.empty()) {
-    tried_.parts = parts.why_not;
-    return;
-  }
-  const auto ask = [&](Result<LawCall> call) -> std::optional<LawCall> {
-    if (!call.ok()) return Self(call.message()), std::nullopt;
-    return std::move(call.value());
-  };
-  std::optional<OutputSet> whole;
-  if (parts.whole) {
-    const std::optional<LawCall> call = ask(parts.whole());
-    if (call) whole = Answer(*call);
-    if (!whole) return;
-  }
-  bool more = true;
-  for (int round = 0; more; ++round) {
-    for (size_t n = 0; n < parts.calls.size(); ++n) {
-      std::optional<LawCall> call = ask(parts.calls[n](round));
-      std::optional<OutputSet> answer;
-      if (call) answer = Answer(*call);
-      if (!answer) return;
-      parts.join->Add(n, round, std::move(*call), std::move(*answer));
+  if (!joined.ok()) return Self(joined.message());
+  std::vector<OutputSet> rounds;
+  for (const ShardAnswer asked :
+       {ShardAnswer::kSums, ShardAnswer::kSmallSums}) {
+    Result<Shards> made = trial_.laws().MakeShards({shard_, nullptr, asked});
+    if (!made.ok()) return Self(made.message());
+    const Shards& shards = made.value();
+    tried_.parts = shards.why_not;
+    if (!tried_.parts.empty()) return std::nullopt;
+    if (rounds.empty() && shards.whole) {
+      const Result<LawCall> call = shards.whole();
+      if (!call.ok()) return Self(call.message());
+      *split = Ask(call.value(), shards.form);
+      if (!*split) return std::nullopt;
     }
-    const Result<bool> again = parts.join->Join(joined.value());
-    if (!again.ok()) {
-      Self(again.message());
-      return;
-    }
-    more = again.value();
+    std::optional<OutputSet> sums = AskAll(shards);
+    if (!sums) return std::nullopt;
+    rounds.push_back(std::move(*sums));
+    const Result<bool> more = shards.merge(rounds, joined.value());
+    if (!more.ok()) return Self(more.message());
+    if (more.value()) continue;
+    return Whole{std::move(made.value()), std::move(joined.value())};
   }
-  tried_.parts = "the bits of " + parts.form;
+  return Self("the sums of parts want more than small weights");
+}
+
+void ShardJudge::JudgeSums() {
+  sums_ = true;
+  std::optional<OutputSet> split;
+  const std::optional<Whole> joined = AskForSums(&split);
+  if (!joined) return;
+  const std::string& form = joined->shards.form;
+  tried_.parts = "the bits of " + form;
   if (!tried_.why_not.empty()) {
     tried_.parts += "; merged by their lse: " + tried_.why_not;
     tried_.why_not.clear();  // bits prove more than any bound
   }
-  CompareBits({std::move(joined.value()), {}}, whole ? *whole : *laws_.base, {},
-              "the case with " + parts.form + " where its parts are joined");
-}
-
-void ShardJudge::JudgeSideBySide(const Whole& whole) {
-  for (size_t t = 0; t < whole.from.size(); ++t) {
-    const std::string& name = trial_.outputs()[t].name;
-    for (const int64_t from : whole.from[t]) {
-      if (from >= 0) continue;
-      Self("no shard has a line of " + name);
-      return;
-    }
-  }
-  if (laws_.profile == nullptr) {
-    CompareBits(whole, *laws_.base, zeros_alike_, "the case");
-  } else {
-    CompareAllowed(trial_, *request_.allowed, whole.outputs, "the case");
-  }
+  CompareBits(joined->outputs, split ? *split : *laws_.base, {},
+              "the case with " + form + " where its parts are joined");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "verify/inputs/attention_backward/data.h"
 #include "verify/ops/attention_backward/trial.h"
 #include "verify/ops/attention_forward/claims/claims.h"
+#include "verify/ops/attention_forward/shards/shards.h"
 
 namespace lockstep::verify {
 namespace {
@@ -102,6 +103,15 @@ Result<LawCall> GradientCallOf(const AttentionBackwardTrial& whole,
   call.trial =
       std::make_unique<AttentionBackwardTrial>(request, std::move(data));
   return call;
+}
+
+// The law `shard`: key heads with their groups.
+Result<Shards> AttentionBackwardTrial::MakeShards(
+    const ShardsAsked& asked) const {
+  return CallsOf(CutAttention(data().forward, asked.shard),
+                 [this](const AttentionPick& pick) {
+                   return GradientCallOf(*this, pick);
+                 });
 }
 
 const OpClaims& AttentionBackwardClaims() {

@@ -23,20 +23,6 @@
 namespace lockstep::verify {
 namespace {
 
-std::vector<Counter> Counters(
-    const optimized::AttentionForwardExecution& execution) {
-  return {{"tiles_empty", execution.tiles_empty},
-          {"tiles_full", execution.tiles_full},
-          {"tiles_partial", execution.tiles_partial},
-          {"tiles_native_dot", execution.tiles_native_dot},
-          {"tiles_matrix", execution.tiles_matrix},
-          {"tiles_in_place", execution.tiles_in_place},
-          {"rows_fixed", execution.rows_fixed},
-          {"rows_online", execution.rows_online},
-          {"rows_redone", execution.rows_redone},
-          {"rows_empty", execution.rows_empty}};
-}
-
 // Heads, batch rows: the first, the last, and one between.
 std::vector<int64_t> Ends(int64_t n) {
   std::set<int64_t> ends = {0, n - 1, n / 2};
@@ -240,28 +226,11 @@ RunOutcome AttentionForwardTrial::RunReference(const OutputSet& outputs,
 RunOutcome AttentionForwardTrial::RunOptimized(const Variation& how,
                                                const OutputSet& outputs,
                                                Execution* execution) const {
-  if (const std::string why = WhyNoKernel(data_.problem); !why.empty()) {
-    const RunOutcome outcome = RunReference(outputs, execution);
-    execution->fallback_reason = why;
-    return outcome;
-  }
-  if (!SupportsTarget(how)) {
-    return RunWithoutTarget(*this, how, outputs, execution);
-  }
-  const Result<optimized::Plan> plan =
-      optimized::MakePlan(data_.problem, ToCaps(how));
-  if (!plan.ok()) return Failed("no plan: " + plan.message());
-  optimized::AttentionForwardExecution counts;
-  const Status status = RunPlan(plan.value(), outputs, &counts);
-  if (!status.ok()) return Failed(status.message());
-  *execution = {.backend = "optimized",
-                .target = counts.target,
-                .threads = counts.threads,
-                .plan = plan->ToString(),
-                .fallback_reason = "",
-                .products = counts.products,
-                .counters = Counters(counts)};
-  return {};
+  return RunPlanned(*this, data_.problem, how, outputs, execution,
+                    [&](const optimized::Plan& plan,
+                        optimized::AttentionForwardExecution* counts) {
+                      return RunPlan(plan, outputs, counts);
+                    });
 }
 
 Status AttentionForwardTrial::RunPlan(

@@ -102,7 +102,6 @@ class AttentionForwardTrial final : public WholeTrial {
   std::vector<std::string> LawNames() const override;
   Result<Law> MakeLaw(const std::string& name, uint64_t salt) const override;
   Result<Shards> MakeShards(const ShardsAsked& asked) const override;
-  Result<PartCalls> MakeParts(const ShardSpec& shard) const override;
   std::vector<NullCandidate> Nulls() const override;
   // Kinds: key, lse, mask, channel, q_head, q_row, k_row, v_row, kv_head,
   // batch, sink.

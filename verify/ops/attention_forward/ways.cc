@@ -2,7 +2,26 @@
 
 #include <algorithm>
 
+#include "verify/ops/backends.h"
+
 namespace lockstep::verify {
+namespace {
+
+std::vector<Counter> Counters(
+    const optimized::AttentionForwardExecution& execution) {
+  return {{"tiles_empty", execution.tiles_empty},
+          {"tiles_full", execution.tiles_full},
+          {"tiles_partial", execution.tiles_partial},
+          {"tiles_native_dot", execution.tiles_native_dot},
+          {"tiles_matrix", execution.tiles_matrix},
+          {"tiles_in_place", execution.tiles_in_place},
+          {"rows_fixed", execution.rows_fixed},
+          {"rows_online", execution.rows_online},
+          {"rows_redone", execution.rows_redone},
+          {"rows_empty", execution.rows_empty}};
+}
+
+}  // namespace
 
 optimized::Caps ToCaps(const Variation& how) {
   optimized::Caps caps;
@@ -19,6 +38,35 @@ optimized::Caps ToCaps(const Variation& how) {
 std::string WhyNoKernel(const AttentionForwardProblem& problem) {
   if (StepOf(problem.order) == nullptr) return "";
   return std::string("no SIMD kernel has order=") + OrderName(problem.order);
+}
+
+RunOutcome RunPlanned(
+    const Trial& trial, const AttentionForwardProblem& problem,
+    const Variation& how, const OutputSet& outputs, Execution* execution,
+    const std::function<Status(const optimized::Plan&,
+                               optimized::AttentionForwardExecution*)>& run) {
+  if (const std::string why = WhyNoKernel(problem); !why.empty()) {
+    const RunOutcome outcome = trial.kernels().RunReference(outputs, execution);
+    execution->fallback_reason = why;
+    return outcome;
+  }
+  if (!SupportsTarget(how)) {
+    return RunWithoutTarget(trial, how, outputs, execution);
+  }
+  const Result<optimized::Plan> plan =
+      optimized::MakePlan(problem, ToCaps(how));
+  if (!plan.ok()) return Failed("no plan: " + plan.message());
+  optimized::AttentionForwardExecution counts;
+  const Status status = run(plan.value(), &counts);
+  if (!status.ok()) return Failed(status.message());
+  *execution = {.backend = "optimized",
+                .target = counts.target,
+                .threads = counts.threads,
+                .plan = plan->ToString(),
+                .fallback_reason = "",
+                .products = counts.products,
+                .counters = Counters(counts)};
+  return {};
 }
 
 std::vector<std::string> RunningTargets(const Variation& how) {

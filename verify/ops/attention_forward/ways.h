@@ -4,11 +4,14 @@
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_WAYS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "optimized/attention_forward.h"
 #include "optimized/plan.h"
+#include "reference/contract/status.h"
 #include "verify/ops/kernels.h"
 #include "verify/ops/op.h"
 
@@ -19,6 +22,14 @@ optimized::Caps ToCaps(const Variation& how);
 // Says why no SIMD kernel computes the problem, so that the reference does;
 // empty if one does.
 std::string WhyNoKernel(const AttentionForwardProblem& problem);
+
+// One run of the optimized path by `run`, with the plan of the problem; where
+// there is none, of the trial's reference.
+RunOutcome RunPlanned(
+    const Trial& trial, const AttentionForwardProblem& problem,
+    const Variation& how, const OutputSet& outputs, Execution* execution,
+    const std::function<Status(const optimized::Plan&,
+                               optimized::AttentionForwardExecution*)>& run);
 
 // Names of the targets that this CPU runs, among them the wanted one alone, if
 // one is wanted.

@@ -56,7 +56,7 @@ class ScanParts : public ScanLaws {
     call->kept = AllLines(trial());
     return call;
   }
-  std::vector<bool> ZerosAlike() const;
+  using ScanLaws::ZerosAlike;
   int64_t Length() const { return problem().length; }
   int64_t LengthOf(int64_t run) const { return TokensOf(run); }
   const Mamba3ScanProblem& Problem() const { return problem(); }
@@ -73,16 +73,6 @@ class ScanParts : public ScanLaws {
     return {};
   }
 };
-
-// Mamba-2 carries no k and v: behind a cut a -0 of the state may become +0.
-std::vector<bool> ScanParts::ZerosAlike() const {
-  const bool ssd = request().Get<Mamba3ScanCase>().ssd;
-  std::vector<bool> alike;
-  for (const OutputSpec& spec : trial().outputs()) {
-    alike.push_back(ssd && spec.name.starts_with("carry_"));
-  }
-  return alike;
-}
 
 // Heads first .. end - 1, which are whole groups, or one head of a group.
 Result<LawCall> ScanParts::Heads(int64_t first, int64_t end) const {
@@ -157,10 +147,7 @@ Result<LawCall> ScanParts::Tokens(int64_t begin, int64_t end,
     call->take = [made = call->trial.get()](const OutputSet& done) {
       static_cast<Mamba3ScanTrial*>(made)->TakeCarry(done);
     };
-    for (const OutputSpec& spec : trial().outputs()) {
-      if (!spec.name.starts_with("carry_")) continue;
-      call->taken.push_back({"init_" + spec.name.substr(6), spec.name});
-    }
+    call->taken = TakenCarries();
   }
   if (end == problem().length) KeepRun(0, 0, &call.value());
   call->kept[0].clear();

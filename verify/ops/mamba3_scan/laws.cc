@@ -256,6 +256,24 @@ bool ScanLaws::CarryIsWhole(int64_t row, int64_t token) const {
   return true;
 }
 
+std::vector<TakenInput> ScanLaws::TakenCarries() const {
+  std::vector<TakenInput> taken;
+  for (const OutputSpec& spec : trial_.outputs()) {
+    if (!spec.name.starts_with("carry_")) continue;
+    taken.push_back({"init_" + spec.name.substr(6), spec.name});
+  }
+  return taken;
+}
+
+std::vector<bool> ScanLaws::ZerosAlike() const {
+  const bool ssd = request_.Get<Mamba3ScanCase>().ssd;
+  std::vector<bool> alike;
+  for (const OutputSpec& spec : trial_.outputs()) {
+    alike.push_back(ssd && spec.name.starts_with("carry_"));
+  }
+  return alike;
+}
+
 ScanPick ScanLaws::MovedHeads() const {
   const int64_t size = p_.group();
   const int64_t by_head = size > 1 ? 1 + Draw(LawDraw::kHeads, size - 1) : 0;

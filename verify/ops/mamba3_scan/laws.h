@@ -69,6 +69,13 @@ class ScanLaws {
   // Whether what a call exports behind that token is all that the next needs.
   bool CarryIsWhole(int64_t row, int64_t token) const;
 
+  // The inputs of a call that goes on from the carry of another.
+  std::vector<TakenInput> TakenCarries() const;
+  // As a law's. Mamba-2 carries no k and v: the call behind a cut has no beta
+  // term, which is zero, but may turn a -0 of the state into +0. y never holds
+  // a -0.
+  std::vector<bool> ZerosAlike() const;
+
   // A call on other inputs; nothing is kept yet.
   LawCall CallOn(const Case& request, Mamba3ScanData data) const;
   Result<LawCall> CallOn(const Case& request, const ScanPick& pick) const;

@@ -59,19 +59,10 @@ Result<Law> ForwardLaws::Split() const {
   second.take = [trial = second.trial.get()](const OutputSet& done) {
     static_cast<Mamba3ScanTrial*>(trial)->TakeCarry(done);
   };
-  for (const OutputSpec& spec : trial().outputs()) {
-    if (!spec.name.starts_with("carry_")) continue;
-    second.taken.push_back({"init_" + spec.name.substr(6), spec.name});
-  }
+  second.taken = TakenCarries();
   Law law;
   law.may_be_refused = true;  // other lengths, and a carry
-  // Mamba-2 carries no k and v: the call behind the cut has no beta term, which
-  // is zero, but may turn a -0 of the state into +0. y never holds a -0.
-  if (request().Get<Mamba3ScanCase>().ssd) {
-    for (const OutputSpec& spec : trial().outputs()) {
-      law.zeros_alike.push_back(spec.name.starts_with("carry_"));
-    }
-  }
+  law.zeros_alike = ZerosAlike();
   law.calls.push_back(std::move(first));
   law.calls.push_back(std::move(second));
   return law;

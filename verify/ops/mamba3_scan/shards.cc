@@ -1,7 +1,7 @@
 // The law `shard` of scans: tokens cut in time, each shard from the carries
 // that the one before has left.
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,55 +19,38 @@ struct ShardRun {
   int64_t run = 0;    // of the whole
   int64_t first = 0;  // tokens of its batch row
   int64_t end = 0;
-  bool begins = true;  // its first token is here
-  bool ends = true;
 };
-
-// Where the carry of a shard's run comes from: run `before` of the shard before
-// it, or the case's own, or zeros.
-struct CarrySource {
-  int64_t before = -1;
-  int64_t run = -1;
-};
-
-constexpr auto kCarryTheta = static_cast<size_t>(ScanTensor::kCarryTheta);
-constexpr auto kCarryV = static_cast<size_t>(ScanTensor::kCarryV);
 
 class ScanShards : public ScanLaws {
  public:
   ScanShards(const Mamba3ScanTrial& trial, int64_t count)
-      : ScanLaws(trial, 0), scan_(trial), count_(count) {}
+      : ScanLaws(trial, 0), count_(count) {}
 
+  using ScanLaws::ZerosAlike;
   // Why no kernel can go on from there; empty: a kernel can.
   std::string WhyNot() const;
-  std::string NameOf(int64_t n) const {
-    return NameShard(n, count_, NameRange("token", Begin(n), Begin(n + 1)));
+  ShardRange Tokens(int64_t n) const {
+    return RangeOfShard(n, count_, problem().length);
   }
-  bool Empty(int64_t n) const { return Begin(n) >= Begin(n + 1); }
   Result<LawCall> Call(int64_t n) const;
 
  private:
-  int64_t Begin(int64_t n) const {
-    const int64_t width = ShardWidth(problem().length, count_);
-    return std::min(n * width, problem().length);
-  }
-  std::vector<ShardRun> RunsOf(int64_t n) const;
+  std::vector<ShardRun> RunsIn(int64_t n) const;
   Case RequestOf(const std::vector<ShardRun>& runs, int64_t n) const;
-  void Keep(const std::vector<ShardRun>& runs, LawCall* call) const;
-  std::vector<CarrySource> SourcesOf(const std::vector<ShardRun>& runs,
-                                     int64_t n) const;
+  void Keep(const std::vector<ShardRun>& runs, int64_t n, LawCall* call) const;
+  void GoOn(const std::vector<ShardRun>& runs, int64_t n, LawCall* call) const;
 
-  const Mamba3ScanTrial& scan_;
   int64_t count_;
 };
 
 // Mamba-2's carry is h alone.
 std::string ScanShards::WhyNot() const {
-  for (int64_t n = 1; n < count_ && !Empty(n); ++n) {
+  for (int64_t n = 1; n < count_ && !Tokens(n).empty(); ++n) {
+    const int64_t begin = Tokens(n).begin;
     for (const reference::Run& run : runs()) {
-      const bool cut = run.first < Begin(n) && Begin(n) < run.end;
-      if (!cut || CarryIsWhole(run.row, Begin(n) - 1)) continue;
-      return "k or v before token " + std::to_string(Begin(n)) +
+      const bool cut = run.first < begin && begin < run.end;
+      if (!cut || CarryIsWhole(run.row, begin - 1)) continue;
+      return "k or v before token " + std::to_string(begin) +
              " is not finite, and a carry of Mamba-2 is its state alone";
     }
   }
@@ -76,8 +59,8 @@ std::string ScanShards::WhyNot() const {
 
 // A run without tokens lies in the shard that its place belongs to; one behind
 // the last token, in the last shard that has tokens.
-std::vector<ShardRun> ScanShards::RunsOf(int64_t n) const {
-  const int64_t begin = Begin(n), end = Begin(n + 1);
+std::vector<ShardRun> ScanShards::RunsIn(int64_t n) const {
+  const auto [begin, end] = Tokens(n);
   const bool last = end == problem().length;
   std::vector<ShardRun> found;
   for (int64_t run = 0; run < Count(); ++run) {
@@ -87,21 +70,20 @@ std::vector<ShardRun> ScanShards::RunsOf(int64_t n) const {
     const bool nothing = at.first == at.end;
     const bool here =
         nothing ? at.first >= begin && (at.first < end || last) : first < until;
-    if (!here) continue;
-    found.push_back(
-        {run, first, std::max(first, until), at.first >= begin, at.end <= end});
+    if (here) found.push_back({run, first, std::max(first, until)});
   }
   return found;
 }
 
 Case ScanShards::RequestOf(const std::vector<ShardRun>& runs, int64_t n) const {
+  const auto [begin, end] = Tokens(n);
   Case request = this->request();
   Mamba3ScanCase& scan = request.Get<Mamba3ScanCase>();
-  scan.problem.length = Begin(n + 1) - Begin(n);
+  scan.problem.length = end - begin;
   if (n > 0) scan.carry = "thkv";
   if (problem().runs == Mamba3ScanProblem::Runs::kCuSeqlens) {
     scan.cu = {0};
-    for (const ShardRun& run : runs) scan.cu.push_back(run.end - Begin(n));
+    for (const ShardRun& run : runs) scan.cu.push_back(run.end - begin);
   }
   if (problem().runs != Mamba3ScanProblem::Runs::kSegments) return request;
   scan.seg.kind = Segments::Kind::kRuns;
@@ -113,128 +95,106 @@ Case ScanShards::RequestOf(const std::vector<ShardRun>& runs, int64_t n) const {
   return request;
 }
 
-void ScanShards::Keep(const std::vector<ShardRun>& runs, LawCall* call) const {
+// Each shard's tokens, and the carries of runs that end in it.
+void ScanShards::Keep(const std::vector<ShardRun>& runs, int64_t n,
+                      LawCall* call) const {
   const int64_t rows = trial().RowsPerRun();
   for (size_t here = 0; here < runs.size(); ++here) {
-    const ShardRun& run = runs[here];
-    const int64_t before = run.first - At(run.run).first;
+    const reference::Run& whole = At(runs[here].run);
+    const auto before = static_cast<size_t>((runs[here].first - whole.first) *
+                                            problem().output_ranks());
+    const size_t kept = whole.end <= Tokens(n).end ? call->kept.size() : 1;
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = static_cast<int64_t>(here) * rows + row;
-      const int64_t own = run.run * rows + row;
-      KeepLines(0, at, own,
-                static_cast<size_t>(before * problem().output_ranks()), call);
-      for (size_t t = 1; run.ends && t < call->kept.size(); ++t) {
-        KeepLines(t, at, own, 0, call);
+      const int64_t own = runs[here].run * rows + row;
+      for (size_t t = 0; t < kept; ++t) {
+        KeepLines(t, at, own, t == 0 ? before : 0, call);
       }
     }
   }
-}
-
-std::vector<CarrySource> ScanShards::SourcesOf(
-    const std::vector<ShardRun>& runs, int64_t n) const {
-  const std::vector<ShardRun> before = RunsOf(n - 1);
-  const bool given = scan_.data().problem.carry_in;
-  std::vector<CarrySource> sources;
-  for (const ShardRun& run : runs) {
-    CarrySource& source = sources.emplace_back();
-    if (run.begins) {
-      if (given) source.run = run.run;
-      continue;
-    }
-    for (size_t at = 0; at < before.size(); ++at) {
-      if (before[at].run == run.run) source.before = static_cast<int64_t>(at);
-    }
-  }
-  return sources;
 }
 
 // A run is the first axis of every part of a carry.
-char* RunOf(const LaneTensor& tensor, int64_t run) {
-  return static_cast<char*>(tensor.view.data) +
-         run * tensor.view.strides[0] * 4;
-}
-void CopyRun(const LaneTensor& from, int64_t run, const LaneTensor& to,
-             int64_t into) {
-  std::memcpy(RunOf(to, into), RunOf(from, run),
-              static_cast<size_t>(to.view.strides[0]) * 4);
+std::span<float> RunOf(const LaneTensor& carry, int64_t run) {
+  const int64_t width = carry.view.strides[0];
+  return {static_cast<float*>(carry.view.data) + run * width,
+          static_cast<size_t>(width)};
 }
 
-void TakeCarries(const std::vector<CarrySource>& sources,
-                 const Mamba3ScanData& whole, const OutputSet& before,
-                 const Mamba3ScanData& data) {
-  size_t t = 1;  // outputs and carry have one order
-  for (size_t n = kCarryTheta; n <= kCarryV; ++n) {
-    if (!data.storage[n].there()) continue;
-    const LaneTensor& to = data.storage[n].tensor;
-    for (size_t run = 0; run < sources.size(); ++run) {
-      const auto into = static_cast<int64_t>(run);
-      const CarrySource& source = sources[run];
+// A run that begins here has the case's own carry, or zeros; another goes on
+// with what the shard before has left.
+void ScanShards::GoOn(const std::vector<ShardRun>& runs, int64_t n,
+                      LawCall* call) const {
+  const std::vector<ShardRun> before = RunsIn(n - 1);
+  std::vector<int64_t> from;  // its place there; -1: it begins here
+  // A file of answers can be handed over as it is, and not run by run.
+  bool as_it_is = runs.size() == before.size();
+  for (const ShardRun& run : runs) {
+    const auto source =
+        std::find_if(before.begin(), before.end(),
+                     [&](const ShardRun& one) { return one.run == run.run; });
+    from.push_back(source == before.end() ? -1 : source - before.begin());
+    as_it_is = as_it_is && from.back() == std::ssize(from) - 1;
+  }
+  if (as_it_is) call->taken = TakenCarries();
+  call->take = [from = std::move(from), whole = &trial().data(),
+                made = static_cast<const Mamba3ScanTrial*>(call->trial.get())](
+                   const OutputSet& answer) {
+    size_t t = 0;  // behind y, outputs and carry have one order
+    for (auto tensor = static_cast<size_t>(ScanTensor::kCarryTheta);
+         tensor <= static_cast<size_t>(ScanTensor::kCarryV); ++tensor) {
+      const ScanStorage& carry = made->data().storage[tensor];
+      if (!carry.there()) continue;
       // A kernel that hands over another shard's answer may have fewer runs.
-      const int64_t there = before.tensors[t].view.shape[0];
-      if (0 <= source.before && source.before < there) {
-        CopyRun(before.tensors[t], source.before, to, into);
-      } else if (source.run >= 0 && whole.storage[n].there()) {
-        CopyRun(whole.storage[n].tensor, source.run, to, into);
-      } else {
-        std::memset(RunOf(to, into), 0,
-                    static_cast<size_t>(to.view.strides[0]) * 4);
+      const LaneTensor& left = answer.tensors[++t];
+      for (int64_t run = 0; run < std::ssize(from); ++run) {
+        const int64_t source = from[static_cast<size_t>(run)];
+        const std::span<float> to = RunOf(carry.tensor, run);
+        if (0 <= source && source < left.view.shape[0]) {
+          std::ranges::copy(RunOf(left, source), to.begin());
+        } else if (source >= 0 || !whole->storage[tensor].there()) {
+          std::ranges::fill(to, 0.0f);
+        }
       }
     }
-    ++t;
-  }
+  };
 }
 
 Result<LawCall> ScanShards::Call(int64_t n) const {
-  const std::vector<ShardRun> runs = RunsOf(n);
+  const std::vector<ShardRun> runs = RunsIn(n);
+  const auto [begin, end] = Tokens(n);
   ScanPick pick = PickAll(trial().data());
   pick.tokens.clear();
   pick.runs.clear();
   for (int64_t b = 0; b < problem().batch; ++b) {
-    for (int64_t t = Begin(n); t < Begin(n + 1); ++t) {
+    for (int64_t t = begin; t < end; ++t) {
       pick.tokens.push_back(b * problem().length + t);
     }
   }
   for (const ShardRun& run : runs) pick.runs.push_back(run.run);
   ASSIGN_OR_RETURN(LawCall call, CallOn(RequestOf(runs, n), pick));
-  Keep(runs, &call);
-  if (n == 0) return call;
-  auto sources = SourcesOf(runs, n);
-  // A file of answers can be handed over as it is, and not run by run.
-  bool as_it_is = sources.size() == RunsOf(n - 1).size();
-  for (size_t run = 0; run < sources.size(); ++run) {
-    as_it_is = as_it_is && sources[run].before == static_cast<int64_t>(run);
-  }
-  for (const OutputSpec& spec : trial().outputs()) {
-    if (!as_it_is || !spec.name.starts_with("carry_")) continue;
-    call.taken.push_back({"init_" + spec.name.substr(6), spec.name});
-  }
-  call.take = [sources = std::move(sources), this_trial = &scan_,
-               made = call.trial.get()](const OutputSet& before) {
-    TakeCarries(sources, this_trial->data(), before,
-                static_cast<const Mamba3ScanTrial*>(made)->data());
-  };
+  Keep(runs, n, &call);
+  if (n > 0) GoOn(runs, n, &call);
   return call;
 }
 
 }  // namespace
 
 Result<Shards> Mamba3ScanTrial::MakeShards(const ShardsAsked& asked) const {
-  auto cut = std::make_shared<ScanShards>(*this, asked.shard.count);
+  const int64_t count = asked.shard.count;
+  const auto cut = std::make_shared<ScanShards>(*this, count);
   Shards made;
   made.chained = true;
+  made.zeros_alike = cut->ZerosAlike();
   made.why_not = cut->WhyNot();
-  for (int64_t n = 0; n < asked.shard.count; ++n) {
-    if (cut->Empty(n)) {
-      made.empty.push_back(cut->NameOf(n));
+  for (int64_t n = 0; n < count; ++n) {
+    const ShardRange tokens = cut->Tokens(n);
+    std::string what = NameShard(n, count, NameRange("token", tokens));
+    if (tokens.empty()) {
+      made.empty.push_back(std::move(what));
     } else {
-      made.calls.push_back({cut->NameOf(n), [cut, n] { return cut->Call(n); }});
-    }
-  }
-  // Mamba-2 carries no k and v: behind a cut there is no beta term, which is
-  // zero, but may turn a -0 of the state into +0.
-  if (request().Get<Mamba3ScanCase>().ssd) {
-    for (const OutputSpec& spec : outputs()) {
-      made.zeros_alike.push_back(spec.name.starts_with("carry_"));
+      made.calls.push_back(
+          {std::move(what), [cut, n] { return cut->Call(n); }});
     }
   }
   return made;

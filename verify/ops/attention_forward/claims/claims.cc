@@ -19,24 +19,6 @@ const AttentionForwardTrial& ForwardOf(const Trial& trial) {
   return static_cast<const AttentionForwardTrial&>(trial);
 }
 
-// Lines of queries: those of the part, and of the larger call.
-std::vector<LinePair> QueryLines(const AttentionForwardProblem& p,
-                                 const AttentionPick& pick) {
-  std::vector<LinePair> lines;
-  const int64_t rows = pick.queries + pick.padding;
-  int64_t head = 0;
-  for (const int64_t b : pick.rows) {
-    for (const int64_t h : pick.q_heads) {
-      for (int64_t i = 0; i < pick.queries; ++i) {
-        lines.push_back({head * rows + i,
-                         (b * p.q_heads + h) * p.q_len + pick.first_query + i});
-      }
-      ++head;
-    }
-  }
-  return lines;
-}
-
 std::string LineOf(const AttentionForwardTrial& whole,
                    const AttentionPick& pick) {
   Case request = whole.request();
@@ -144,12 +126,31 @@ std::vector<ClaimPart> Make(const Trial& trial, const Parts& parts) {
 
 }  // namespace
 
-Result<LawCall> AttentionCallOf(const AttentionForwardTrial& whole,
-                                const AttentionPick& pick) {
+std::vector<LinePair> QueryLines(const AttentionForwardProblem& p,
+                                 const AttentionPick& pick) {
+  std::vector<LinePair> lines;
+  const int64_t rows = pick.queries + pick.padding;
+  int64_t head = 0;
+  for (const int64_t b : pick.rows) {
+    for (const int64_t h : pick.q_heads) {
+      for (int64_t i = 0; i < pick.queries; ++i) {
+        lines.push_back({head * rows + i,
+                         (b * p.q_heads + h) * p.q_len + pick.first_query + i});
+      }
+      ++head;
+    }
+  }
+  return lines;
+}
+
+Result<LawCall> AttentionCallOf(
+    const AttentionForwardTrial& whole, const AttentionPick& pick,
+    const std::function<void(AttentionForwardData*)>& change) {
   Case request = whole.request();
   ASSIGN_OR_RETURN(
       AttentionForwardData data,
       PickAttention(whole.data(), pick, &request.Get<AttentionForwardCase>()));
+  if (change) change(&data);
   const auto lines = QueryLines(whole.data().problem, pick);
   LawCall call;
   call.trial =

@@ -4,6 +4,7 @@
 #define LOCKSTEP_VERIFY_OPS_ATTENTION_FORWARD_CLAIMS_CLAIMS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,11 +44,16 @@ std::vector<AttentionPart> HeadParts(const AttentionForwardData& whole);
 std::vector<AttentionPart> PaddingParts(const AttentionForwardData& whole,
                                         int64_t padding);
 
+// Lines of queries, ascending: those of the part, and of the larger call.
+std::vector<LinePair> QueryLines(const AttentionForwardProblem& p,
+                                 const AttentionPick& pick);
+
 class AttentionForwardTrial;  // verify/ops/attention_forward/trial.h
 // The call on picked inputs of the whole, and the lines of it that they have.
-// Errors: memory.
-Result<LawCall> AttentionCallOf(const AttentionForwardTrial& whole,
-                                const AttentionPick& pick);
+// `change`: of these inputs, where they are to be others. Errors: memory.
+Result<LawCall> AttentionCallOf(
+    const AttentionForwardTrial& whole, const AttentionPick& pick,
+    const std::function<void(AttentionForwardData*)>& change = nullptr);
 
 const OpClaims& AttentionForwardClaims();
 

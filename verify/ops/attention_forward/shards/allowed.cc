@@ -1,18 +1,16 @@
-#include "verify/ops/attention_forward/shards/allowed.h"
-
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <deque>
 #include <string>
 #include <utility>
 
 #include "verify/allowed/attention_forward/envelope.h"
-#include "verify/allowed/counts.h"
 #include "verify/allowed/rounding.h"
 #include "verify/base/binary64.h"
-#include "verify/base/compare.h"
 #include "verify/base/status_macros.h"
+#include "verify/ops/allowed_elements.h"
 #include "verify/ops/attention_forward/claims/claims.h"
+#include "verify/ops/attention_forward/shards/shards.h"
 #include "verify/oracle/attention_forward/truth.h"
 
 namespace lockstep::verify {
@@ -104,9 +102,10 @@ class MergedRow {
  private:
   bool Weigh();
   bool Ordinary() const { return std::isfinite(row_.lse); }
-  double Truth(size_t c) const {
-    return whole_.truth.o[n_ * static_cast<size_t>(whole_.truth.value_dim) + c];
+  size_t At(size_t c) const {
+    return n_ * static_cast<size_t>(whole_.truth.value_dim) + c;
   }
+  double Truth(size_t c) const { return whole_.truth.o[At(c)]; }
   double parts() const { return static_cast<double>(parts_.size()); }
 
   const Judged& whole_;
@@ -166,9 +165,8 @@ double MergedRow::Apart() const {
     for (const RowPart& part : parts_) {
       o += part.weight * part.shard->truth.o[part.At(c)];
     }
-    const size_t at = n_ * static_cast<size_t>(whole_.truth.value_dim) + c;
     if (!std::isfinite(Truth(c)) || !std::isfinite(o)) continue;
-    const double size = whole_.truth.abs_sum[at] + 0x1p-100;
+    const double size = whole_.truth.abs_sum[At(c)] + 0x1p-100;
     apart =
         std::max(apart, std::fabs(o - Truth(c)) /
                             (kSameTruth * size * (1 + std::fabs(row_.lse))));
@@ -229,103 +227,76 @@ Bounds MergedRow::Lse() const {
 // For every judged row of the whole, what shards answer to it.
 Result<std::vector<std::vector<RowPart>>> GatherParts(
     const AttentionForwardTrial& whole, const std::vector<int64_t>& rows,
-    const std::vector<ShardAnswer>& parts, const NumericProfile& profile,
-    int threads, std::vector<std::unique_ptr<Judged>>* judged) {
+    const std::vector<AttentionShard>& shards, const NumericProfile& profile,
+    int threads, std::deque<Judged>* judged) {
   std::vector<std::vector<RowPart>> gathered(rows.size());
-  for (const ShardAnswer& part : parts) {
-    std::vector<LinePair> found;
-    for (const LinePair& pair : part.lines) {
-      if (std::binary_search(rows.begin(), rows.end(), pair.own)) {
-        found.push_back(pair);
-      }
-    }
-    if (found.empty()) continue;
-    std::sort(
-        found.begin(), found.end(),
-        [](const LinePair& a, const LinePair& b) { return a.here < b.here; });
+  for (const AttentionShard& shard : shards) {
     std::vector<int64_t> here;
-    for (const LinePair& pair : found) here.push_back(pair.here);
-    ASSIGN_OR_RETURN(const LawCall call,
-                     AttentionCallOf(whole, part.shard.pick));
-    judged->push_back(std::make_unique<Judged>(
-        static_cast<const AttentionForwardTrial&>(*call.trial), profile,
-        std::move(here), threads));
-    for (size_t r = 0; r < found.size(); ++r) {
-      const auto n = std::lower_bound(rows.begin(), rows.end(), found[r].own) -
-                     rows.begin();
-      RowPart& to = gathered[static_cast<size_t>(n)].emplace_back();
-      to.shard = judged->back().get();
-      to.r = r;
+    std::vector<size_t> own;
+    for (const LinePair& pair : QueryLines(whole.data().problem, shard.pick)) {
+      const auto at = std::lower_bound(rows.begin(), rows.end(), pair.own);
+      if (at == rows.end() || *at != pair.own) continue;
+      here.push_back(pair.here);
+      own.push_back(static_cast<size_t>(at - rows.begin()));
+    }
+    if (here.empty()) continue;
+    ASSIGN_OR_RETURN(const LawCall call, AttentionCallOf(whole, shard.pick));
+    judged->emplace_back(static_cast<const AttentionForwardTrial&>(*call.trial),
+                         profile, std::move(here), threads);
+    for (size_t r = 0; r < own.size(); ++r) {
+      gathered[own[r]].push_back({&judged->back(), r});
     }
   }
   return gathered;
 }
 
+class MergedAttention final : public AllowedElements {
+ public:
+  MergedAttention(const AttentionForwardTrial& whole, std::vector<int64_t> rows)
+      : AllowedElements(whole, std::move(rows)),
+        channels_(static_cast<size_t>(whole.data().problem.value_dim)) {}
+
+  void Add(const MergedRow& row) {
+    for (size_t c = 0; c < channels_; ++c) bounds_[0].push_back(row.Output(c));
+    bounds_[1].push_back(row.Lse());
+  }
+  std::span<const double> truth() const override { return {}; }
+
+ private:
+  size_t Count(size_t t, size_t) const override {
+    return t == 0 ? channels_ : 1;
+  }
+  lockstep::verify::Bounds Element(size_t t, size_t n,
+                                   size_t i) const override {
+    return bounds_[t][n * Count(t, n) + i];
+  }
+
+  size_t channels_;
+  std::vector<lockstep::verify::Bounds> bounds_[2];  // of o and lse
+};
+
 }  // namespace
 
-Result<std::unique_ptr<AllowedResults>> MergedAttention::Make(
-    const AttentionForwardTrial& whole, const std::vector<ShardAnswer>& parts,
-    const NumericProfile& profile, std::vector<int64_t> rows, int threads) {
-  std::unique_ptr<MergedAttention> made(new MergedAttention(whole));
-  made->rows_ = std::move(rows);
-  const Judged own(whole, profile, made->rows_, threads);
-  std::vector<std::unique_ptr<Judged>> judged;
-  ASSIGN_OR_RETURN(auto gathered, GatherParts(whole, made->rows_, parts,
-                                              profile, threads, &judged));
-  const auto channels = static_cast<size_t>(own.truth.value_dim);
-  for (size_t n = 0; n < made->rows_.size(); ++n) {
+Result<std::unique_ptr<AllowedResults>> AllowMerged(
+    const AttentionForwardTrial& whole,
+    const std::vector<AttentionShard>& shards, const NumericProfile& profile,
+    std::vector<int64_t> rows, int threads) {
+  const Judged own(whole, profile, rows, threads);
+  std::deque<Judged> judged;
+  ASSIGN_OR_RETURN(auto gathered,
+                   GatherParts(whole, rows, shards, profile, threads, &judged));
+  auto made = std::make_unique<MergedAttention>(whole, rows);
+  for (size_t n = 0; n < rows.size(); ++n) {
     const MergedRow row(own, n, profile, whole.data().problem.lane,
                         std::move(gathered[n]));
     if (!(row.Apart() <= 1)) {
       return Status::Error(
           "the truths of the shards do not add up to that of row " +
-          std::to_string(made->rows_[n]));
+          std::to_string(rows[n]));
     }
-    for (size_t c = 0; c < channels; ++c) made->o_.push_back(row.Output(c));
-    made->lse_.push_back(row.Lse());
+    made->Add(row);
   }
-  made->truth_ = own.truth.o;
   return std::unique_ptr<AllowedResults>(std::move(made));
-}
-
-std::vector<EnvelopeResult> MergedAttention::JudgeEach(
-    const OutputSet& produced, const ElementSink& each) const {
-  std::vector<EnvelopeResult> results;
-  for (size_t t = 0; t < 2; ++t) {
-    const OutputSpec& spec = whole_.outputs()[t];
-    const std::vector<lockstep::verify::Bounds>& bounds = t == 0 ? o_ : lse_;
-    const LaneView from = produced.tensors[t].const_view();
-    EnvelopeJudge judge(spec.name, static_cast<int64_t>(bounds.size()),
-                        spec.lane, &each);
-    size_t n = 0;
-    for (const int64_t row : rows_) {
-      for (int64_t c = 0; c < spec.shape[3]; ++c, ++n) {
-        const auto at = LineIndex(spec, row, c);
-        judge.Add(at, ElementValue(spec.lane, ElementBits(from, at)),
-                  bounds[n]);
-      }
-    }
-    results.push_back(judge.Finish({}));
-  }
-  return results;
-}
-
-bool MergedAttention::Allows(size_t n, const RowBits& bits) const {
-  const size_t channels = o_.size() / std::max<size_t>(rows_.size(), 1);
-  for (size_t c = 0; c < bits[0].size(); ++c) {
-    const double x = ElementValue(whole_.outputs()[0].lane, bits[0][c]);
-    if (!o_[n * channels + c].allowed.Contains(x)) return false;
-  }
-  return bits.size() < 2 || bits[1].empty() ||
-         lse_[n].allowed.Contains(ElementValue(Lane::kF32, bits[1][0]));
-}
-
-bool MergedAttention::Bounds(size_t n) const {
-  const size_t channels = o_.size() / std::max<size_t>(rows_.size(), 1);
-  for (size_t c = 0; c < channels; ++c) {
-    if (!o_[n * channels + c].allowed.Unbounded()) return true;
-  }
-  return false;
 }
 
 }  // namespace lockstep::verify

@@ -1,15 +1,13 @@
-#include "verify/ops/attention_forward/shards/merge.h"
-
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "reference/attention_merge.h"
 #include "reference/contract/numerics.h"
-#include "verify/base/compare.h"
 #include "verify/base/elements.h"
 #include "verify/base/status_macros.h"
-#include "verify/ops/attention_forward/shards/allowed.h"
+#include "verify/ops/attention_forward/claims/claims.h"
+#include "verify/ops/attention_forward/shards/shards.h"
 
 namespace lockstep::verify {
 namespace {
@@ -41,145 +39,109 @@ NumericProfile ProfileOf(const AttentionForwardTrial& whole,
   return profile;
 }
 
-// One batch row of all parts, in the order of their keys.
-class RowMerge {
- public:
-  static Result<RowMerge> Make(const AttentionForwardTrial& whole,
-                               int64_t count, LseBase base) {
-    const AttentionForwardProblem& p = whole.data().problem;
-    RowMerge row;
-    row.problem_ = {count,  p.q_heads, p.q_len, p.value_dim,
-                    p.lane, p.lane,    base};
-    const std::array<int64_t, 4> shape = {count, p.q_heads, p.q_len,
-                                          p.value_dim};
-    ASSIGN_OR_RETURN(row.parts_,
-                     AllocateLaneTensor(p.lane, shape, DenseStrides(shape), 0));
-    const std::array<int64_t, 4> one = {1, p.q_heads, p.q_len, p.value_dim};
-    ASSIGN_OR_RETURN(row.merged_,
-                     AllocateLaneTensor(p.lane, one, DenseStrides(one), 0));
-    const auto lines = static_cast<size_t>(p.q_heads * p.q_len);
-    row.lse_.resize(static_cast<size_t>(count) * lines);
-    row.merged_lse_.resize(lines);
-    return row;
-  }
-
-  void Begin() { std::fill(lse_.begin(), lse_.end(), -kInfinity); }
-
-  // Line `here` of a part is line `line` of the batch row.
-  void Put(const ShardAnswer& part, int64_t here, int64_t line,
-           bool empty_is_posinf) {
-    const LaneView o = part.answer.tensors[0].const_view();
-    const LaneView lse = part.answer.tensors[1].const_view();
-    auto from = LineIndex(part.o, here, 0);
-    float value =
-        static_cast<float>(ElementValue(Lane::kF32, ElementBits(lse, from)));
-    if (empty_is_posinf && value == kInfinity) value = -kInfinity;
-    const int64_t shard = part.shard.key_shard;
-    lse_[static_cast<size_t>(shard * Lines() + line)] = value;
-    At to = {shard, line / problem_.rows, line % problem_.rows, 0};
-    for (; to[3] < problem_.value_dim; ++to[3]) {
-      from[3] = to[3];
-      SetElement(parts_.view, to, ElementBits(o, from));
-    }
-  }
-
-  // To batch row `b` of the whole's outputs.
-  Status Run(int64_t b, const OutputSet& whole) {
-    const auto [count, heads, rows, channels, lane, out, base] = problem_;
-    const TensorView<const float, 3> lse = {
-        lse_.data(), {count, heads, rows}, {heads * rows, rows, 1}};
-    const BasicLaneView<void, 3> o = {merged_.view.data,
-                                      lane,
-                                      {heads, rows, channels},
-                                      {rows * channels, channels, 1}};
-    const TensorView<float, 2> merged_lse = {
-        merged_lse_.data(), {heads, rows}, {rows, 1}};
-    RETURN_IF_ERROR(reference::AttentionMerge(
-        problem_, {parts_.const_view(), lse}, {o, merged_lse}));
-    ForElements({1, heads, rows, channels}, [&](const At& at) {
-      SetElement(whole.tensors[0].view, {b, at[1], at[2], at[3]},
-                 ElementBits(merged_.const_view(), at));
-    });
-    ForElements({1, heads, rows, 1}, [&](const At& at) {
-      SetElement(whole.tensors[1].view, {b, at[1], at[2], 0},
-                 std::bit_cast<uint32_t>(merged_lse(at[1], at[2])));
-    });
-    return {};
-  }
-
- private:
-  int64_t Lines() const { return problem_.heads * problem_.rows; }
-
-  AttentionMergeProblem problem_;
-  LaneTensor parts_;   // [key shard, h, i, c]
-  LaneTensor merged_;  // [1, h, i, c]
-  std::vector<float> lse_;
-  std::vector<float> merged_lse_;
-};
-
-}  // namespace
-
+// Why answers of such a kernel to shards of keys cannot be merged; empty: they
+// can.
 std::string WhyNotMerged(const AttentionForwardTrial& whole,
-                         const ShardSpec& shard, const NumericProfile* claims) {
-  const int64_t elements =
-      whole.rows() * (whole.data().problem.value_dim + 1) * shard.count;
+                         const ShardsAsked& asked, AttentionCut* cut) {
+  const AttentionForwardProblem& p = whole.data().problem;
+  const int64_t elements = whole.rows() * (p.value_dim + 1) * asked.shard.count;
   if (elements > kMostShardElements) {
     return "the answers to so many shards take " + std::to_string(elements) +
            " elements, and the most is " + std::to_string(kMostShardElements);
   }
-  if (claims == nullptr) {
-    const ProductOrder order = whole.data().problem.order;
-    if (order != ProductOrder::kChain) {
+  if (asked.claims == nullptr) {
+    if (p.order != ProductOrder::kChain) {
       return std::string("no bound is derived for merged parts under order=") +
-             OrderName(order);
+             OrderName(p.order);
     }
-    if (!FixedPath(whole.data().problem) || !LargeSink(whole.data())) return "";
+    if (!FixedPath(p) || !LargeSink(whole.data())) return "";
     return "no bound is derived for merged parts where a sink beyond 2^80 "
            "stands beside a softcap below it";
   }
-  if (!HasLse(*claims)) {
+  if (!HasLse(*asked.claims)) {
     return "the kernel has no lse, by which answers to parts of the keys are "
            "merged";
   }
-  if (claims->lse != LseLane::kF32) {
+  if (asked.claims->lse != LseLane::kF32) {
     return "an lse that is rounded to bf16 is too inexact to merge answers by";
   }
-  return "";
+  return DropUnseen(whole.data(), *asked.claims, cut);
 }
 
-AttentionShardMerge::AttentionShardMerge(const AttentionForwardTrial& whole,
-                                         std::vector<AttentionShard> shards,
-                                         int64_t count,
-                                         const NumericProfile* claims)
-    : whole_(whole),
-      shards_(std::move(shards)),
-      count_(count),
-      profile_(ProfileOf(whole, claims)) {}
-
-Status AttentionShardMerge::Merge(const OutputSet& whole) const {
-  const LseBase base =
-      profile_.lse_base == ExpBase::kTwo ? LseBase::kTwo : LseBase::kE;
-  ASSIGN_OR_RETURN(RowMerge row, RowMerge::Make(whole_, count_, base));
-  const AttentionForwardProblem& p = whole_.data().problem;
-  const int64_t lines = p.q_heads * p.q_len;
-  for (int64_t b = 0; b < p.batch; ++b) {
-    row.Begin();
-    for (const ShardAnswer& part : parts_) {
-      for (const LinePair& pair : part.lines) {
-        if (pair.own / lines != b) continue;
-        row.Put(part, pair.here, pair.own % lines,
-                profile_.empty_row == EmptyRow::kZeroPosInf);
-      }
+// Row by row by N23, over all parts in the order of their keys.
+Status MergeRows(const AttentionForwardTrial& whole,
+                 const NumericProfile& profile, const OutputSet& parts,
+                 const OutputSet& outputs) {
+  const MutableLaneView& part_o = parts.tensors[0].view;
+  const int64_t count = part_o.shape[0], rows = part_o.shape[2];
+  const int64_t channels = part_o.shape[3];
+  const float* const answered = parts.tensors[1].view.As<float>().data;
+  std::vector<float> lse(answered, answered + count * rows);
+  if (profile.empty_row == EmptyRow::kZeroPosInf) {
+    std::replace(lse.begin(), lse.end(), kInfinity, -kInfinity);
+  }
+  const Lane lane = part_o.lane;
+  const AttentionMergeProblem problem = {
+      count,
+      1,
+      1,
+      channels,
+      lane,
+      lane,
+      profile.lse_base == ExpBase::kTwo ? LseBase::kTwo : LseBase::kE};
+  std::vector<float> o(static_cast<size_t>(channels));
+  for (int64_t row = 0; row < rows; ++row) {
+    const LaneView row_o = {static_cast<const char*>(part_o.data) +
+                                row * channels * LaneBytes(lane),
+                            lane,
+                            {count, 1, 1, channels},
+                            part_o.strides};
+    const TensorView<const float, 3> row_lse = {
+        lse.data() + row, {count, 1, 1}, {rows, rows, 1}};
+    At at = LineIndex(whole.outputs()[0], row, 0);
+    float* const merged_lse =
+        &outputs.tensors[1].view.As<float>()(at[0], at[1], at[2], 0);
+    RETURN_IF_ERROR(reference::AttentionMergeRow(problem, {row_o, row_lse},
+                                                 {0, 0}, o, merged_lse));
+    for (const float x : o) {
+      SetElement(outputs.tensors[0].view, at, BitsOf(lane, x));
+      ++at[3];
     }
-    RETURN_IF_ERROR(row.Run(b, whole));
   }
   return {};
 }
 
-Result<std::unique_ptr<AllowedResults>> AttentionShardMerge::Allowed(
-    std::vector<int64_t> rows, int threads) const {
-  return MergedAttention::Make(whole_, parts_, profile_, std::move(rows),
-                               threads);
+}  // namespace
+
+void MergeKeys(const AttentionForwardTrial& whole, const AttentionCut& cut,
+               int64_t count, const NumericProfile* claims, Shards* shards) {
+  const NumericProfile profile = ProfileOf(whole, claims);
+  shards->parts = PartsOf(whole.outputs(), count);
+  shards->merge = [&whole, profile](std::span<const OutputSet> rounds,
+                                    const OutputSet& outputs) -> Result<bool> {
+    RETURN_IF_ERROR(MergeRows(whole, profile, rounds[0], outputs));
+    return false;
+  };
+  shards->allowed = [&whole, profile, asked = cut.shards](
+                        std::vector<int64_t> rows, int threads) {
+    return AllowMerged(whole, asked, profile, std::move(rows), threads);
+  };
+}
+
+Result<Shards> AttentionForwardTrial::MakeShards(
+    const ShardsAsked& asked) const {
+  if (asked.answer != ShardAnswer::kOutputs) return SumsOfKeys(*this, asked);
+  const bool merges = asked.shard.axis == ShardAxis::kKv ||
+                      asked.shard.axis == ShardAxis::kRing;
+  AttentionCut cut = CutAttention(data_, asked.shard);
+  Shards made;
+  if (merges) made.why_not = WhyNotMerged(*this, asked, &cut);
+  if (!made.why_not.empty()) return made;
+  made = CallsOf(cut, [this](const AttentionPick& pick) {
+    return AttentionCallOf(*this, pick);
+  });
+  if (merges) MergeKeys(*this, cut, asked.shard.count, asked.claims, &made);
+  return made;
 }
 
 }  // namespace lockstep::verify
