@@ -88,16 +88,6 @@ std::vector<int32_t> Widen(const NarrowTable& table) {
   return values;
 }
 
-BlockCoo MakeBlockCoo(const TileList& list) {
-  BlockCoo coo;
-  coo.inner = list.inner;
-  for (int64_t o = 0; o < list.outer(); ++o) {
-    coo.outer.insert(coo.outer.end(), static_cast<size_t>(list.ActiveOf(o)),
-                     static_cast<int32_t>(o));
-  }
-  return coo;
-}
-
 int64_t MetadataBytes(const TilePlan& plan) {
   int64_t bytes = plan.pool.bytes();
   for (const TilePattern& pattern : plan.patterns) {

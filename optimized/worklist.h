@@ -47,14 +47,7 @@ int NarrowestBytes(std::span<const int32_t> values);
 NarrowTable Narrow(std::span<const int32_t> values);
 std::vector<int32_t> Widen(const NarrowTable& table);
 
-// Coordinates of the active tiles, grouped by outer tile.
-struct BlockCoo {
-  std::vector<int32_t> outer;
-  std::vector<int32_t> inner;
-};
-BlockCoo MakeBlockCoo(const TileList& list);
-
-// Bytes of the coordinates of `active` tiles.
+// Bytes of the coordinates, outer and inner, of `active` tiles.
 inline constexpr int64_t CooBytes(int64_t active, int64_t index_bytes) {
   return 2 * index_bytes * active;
 }

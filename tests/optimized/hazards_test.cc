@@ -127,17 +127,11 @@ TEST(Hazards, H5HowTermsCombineIsPartOfTheKey) {
 
 // h6: keys by identity plan again, keys by a lossy value take one for another.
 TEST(Hazards, H6KeysAreValues) {
-  PlanCache<int> cache(8);
-  const auto make = [](const PlanKey&) { return 1; };
-  for (int n = 0; n < 10; ++n) {  // ten objects, one value
-    cache.Get(KeyOf(With(Window(4, 0))), make);
-  }
-  EXPECT_EQ(cache.counters().misses, 1);
-  EXPECT_EQ(cache.counters().hits, 9);
+  const PlanKey key = KeyOf(With(Window(4, 0)));
+  EXPECT_TRUE(KeyOf(With(Window(4, 0))) == key);  // two objects, one value
   AttentionForwardProblem scaled = With(Window(4, 0));
   scaled.scale = 1.0 + 0x1p-52;
-  cache.Get(KeyOf(scaled), make);
-  EXPECT_EQ(cache.counters().misses, 2);
+  EXPECT_FALSE(KeyOf(scaled) == key);
 }
 
 }  // namespace

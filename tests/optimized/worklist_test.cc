@@ -92,13 +92,6 @@ TEST(Worklist, NarrowsToTheWidthThatHoldsEveryValue) {
   }
 }
 
-TEST(Worklist, CoordinatesListEveryActiveTileOnce) {
-  const BlockCoo coo =
-      MakeBlockCoo(FromStates({{0, 1, 2}, {0, 0, 0}, {2, 0, 1}}));
-  EXPECT_EQ(coo.outer, (std::vector<int32_t>{0, 0, 2, 2}));
-  EXPECT_EQ(coo.inner, (std::vector<int32_t>{1, 2, 0, 2}));
-}
-
 // The published sizes: tiles of 256, one head, two 32-bit coordinates.
 TEST(Worklist, CoordinateBytesAtTenPercent) {
   EXPECT_EQ(CooBytesAtDensity(128 * 128, 10, 4), 13107);
@@ -121,9 +114,6 @@ TEST(Worklist, CoordinateBytesOfARealPlan) {
   }
   const TileList list = FromStates(states);
   ASSERT_EQ(list.active(), 1638);
-  const BlockCoo coo = MakeBlockCoo(list);
-  EXPECT_EQ(static_cast<int64_t>(coo.outer.size() + coo.inner.size()) * 4,
-            CooBytes(1638, 4));
   EXPECT_LT(CooBytesAtDensity(16384, 10, 4) - CooBytes(1638, 4), 8);
 }
 
