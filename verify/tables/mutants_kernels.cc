@@ -49,8 +49,6 @@ bool By(const Scene& scene, PlanDialect dialect) {
   return scene.asked.dialect == dialect;
 }
 
-}  // namespace
-
 void PaddingExecuted(const Scene& scene, PlanTrace* trace) {
   if (By(scene, PlanDialect::kShrunk)) Execute(&trace->forward[0]);
 }
@@ -137,5 +135,55 @@ void ShardTilesAsGlobal(const Scene& scene, PlanTrace* trace) {
     }
   }
 }
+
+constexpr PlanMutantInfo kKernelBugs[] = {
+    {"plan.padding_executed", "kernel", Invariant::kVisitedOnce,
+     "padding of zeros is worked on: tile 0 again",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=ids:0*2,1*2,0*4 "
+     "kv_seg=ids:0*4,2*2,0*2",
+     PaddingExecuted},
+    {"plan.shard_padding_executed", "kernel", Invariant::kVisitedOnce,
+     "padding that repeats the last entry is worked on",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal dialect=splash q_shards=2",
+     ShardPaddingExecuted},
+    {"plan.keys_from_grid_step", "kernel", Invariant::kEffectiveMask,
+     "key positions come from the step of the shrunk grid",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal&window:2,0 dialect=splash blocks=no",
+     KeysFromGridStep},
+    {"plan.empty_mask_not_written", "kernel", Invariant::kEveryTileStored,
+     "a grid of width 0 never writes", "sq=4 skv=4 bq=2 bk=2 valid_kv=0",
+     EmptyMaskNotWritten},
+    {"plan.empty_row_not_written", "kernel", Invariant::kEveryTileStored,
+     "a query tile without active tiles keeps what was there",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=ids:0*2,1*2,0*4 "
+     "kv_seg=ids:0*4,2*2,0*2",
+     EmptyRowNotWritten},
+    {"plan.empty_column_not_finished", "kernel", Invariant::kEveryTileStored,
+     "the transposed pass writes at the last active step",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=ids:0*2,1*2,0*4 "
+     "kv_seg=ids:0*4,2*2,0*2",
+     EmptyColumnNotFinished},
+    {"plan.block_not_transposed", "kernel", Invariant::kTransposeAgrees,
+     "the transposed pass reads blocks as the forward pass does",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal", BlockNotTransposed},
+    {"plan.rows_shuffled", "kernel", Invariant::kVisitsTogether,
+     "an output tile is taken up again after another",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal dialect=flat_list", RowsShuffled},
+    {"plan.last_tile_not_stored", "kernel", Invariant::kEveryTileStored,
+     "the end of a list is looked for behind it",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal dialect=flat_list", LastTileNotStored},
+    {"plan.end_of_list_executed", "kernel", Invariant::kIndexInRange,
+     "the -1 behind a shorter shard is worked on",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal dialect=flat_list q_shards=2",
+     EndOfListExecuted},
+    {"plan.shard_tiles_as_global", "kernel", Invariant::kIndexInRange,
+     "tiles that count from the shard's start are read as the grid's",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal dialect=splash q_shards=2",
+     ShardTilesAsGlobal},
+};
+
+}  // namespace
+
+std::span<const PlanMutantInfo> KernelBugs() { return kKernelBugs; }
 
 }  // namespace lockstep::verify::plan_bugs

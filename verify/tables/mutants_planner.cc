@@ -104,8 +104,6 @@ bool Causal(const MaskExpr& mask) {
               [](const MaskExpr& m) { return m.kind == Kind::kCausal; }));
 }
 
-}  // namespace
-
 void BlocksByPrintedText(const Scene&, TilePlan* plan) {
   const optimized::BlockPool& pool = plan->pool;
   // Long arrays are printed by their first and last three rows and columns.
@@ -330,5 +328,68 @@ void DenseInDisguise(const Scene& scene, TilePlan* plan) {
       },
       plan);
 }
+
+constexpr PlanMutantInfo kPlannerBugs[] = {
+    {"plan.blocks_by_printed_text", "planner", Invariant::kBlockIsMask,
+     "blocks that differ inside only are taken for one",
+     "sq=64 skv=64 bq=32 bk=64 q_seg=ids:0*15,1*1,0*32,1*1,0*15 "
+     "kv_seg=ids:0*64",
+     BlocksByPrintedText},
+    {"plan.blocks_per_head", "planner", Invariant::kBlockIsMask,
+     "block ids count from the head's own first, the pool is of all heads",
+     "hq=2 sq=4 skv=4 bq=2 bk=2 mask=causal mask.h1=window:0,0", BlocksPerHead},
+    {"plan.floor_division", "planner", Invariant::kSkippedIsEmpty,
+     "the number of tiles is rounded down: the tail is lost",
+     "sq=5 skv=5 bq=2 bk=2 mask=causal", RaggedTilesEmpty, FloorDivisionStored},
+    {"plan.ragged_tile_full", "planner", Invariant::kFullIsFull,
+     "a ragged tile is full, though no length mask is applied",
+     "sq=2 skv=3 bq=2 bk=2 padded=yes", RaggedTileFull},
+    {"plan.ragged_tile_empty", "planner", Invariant::kSkippedIsEmpty,
+     "a ragged tile is empty", "sq=3 skv=3 bq=2 bk=2 mask=causal",
+     RaggedTilesEmpty},
+    {"plan.corner_sampling", "planner", Invariant::kFullIsFull,
+     "a tile is full if its corners and its centre are",
+     "sq=4 skv=4 bq=4 bk=4 q_seg=ids:0*1,1*2,0*1 kv_seg=ids:0*1,1*2,0*1",
+     CornerSampling},
+    {"plan.document_minimum_only", "planner", Invariant::kFullIsFull,
+     "two tiles are one document if their least ids are equal",
+     "sq=4 skv=4 bq=2 bk=2 mask=causal q_seg=runs:3,1 kv_seg=runs:3,1",
+     DocumentMinimumOnly},
+    {"plan.document_overlap_strict", "planner", Invariant::kSkippedIsEmpty,
+     "ranges of documents that share one id do not overlap",
+     "sq=4 skv=4 bq=2 bk=2 mask=causal q_seg=runs:3,1 kv_seg=runs:3,1",
+     DocumentOverlapStrict},
+    {"plan.document_overlap_one_sided", "planner", Invariant::kNothingInVain,
+     "ranges of documents overlap if one begins before the other ends",
+     "sq=4 skv=4 bq=2 bk=2 mask=causal q_seg=runs:2,2 kv_seg=runs:2,2",
+     DocumentOverlapOneSided},
+    {"plan.diagonal_full", "planner", Invariant::kFullIsFull,
+     "the tile on the diagonal is full", "sq=2 skv=2 bq=2 bk=2 mask=causal",
+     DiagonalFull},
+    {"plan.union_without_membership", "planner", Invariant::kFullIsFull,
+     "a query sees the blocks that its neighbours in the tile selected",
+     "sq=2 skv=4 bq=2 bk=2 q_seg=runs:1,1 kv_seg=runs:2,2",
+     UnionWithoutMembership},
+    {"plan.selection_repeated", "planner", Invariant::kVisitedOnce,
+     "a block selected twice is visited twice", "sq=2 skv=4 bq=2 bk=2",
+     SelectionRepeated},
+    {"plan.invalid_selection_kept", "planner", Invariant::kNothingInVain,
+     "a negative selection is clamped to block 0 and stays",
+     "sq=6 skv=6 bq=2 bk=2 mask=window:1,1", InvalidSelectionKept},
+    {"plan.window_from_chunk_start", "planner", Invariant::kSkippedIsEmpty,
+     "causal windowing compares with the first query of a chunk, not the last",
+     "sq=4 skv=4 bq=2 bk=1 mask=causal", WindowFromChunkStart},
+    {"plan.heads_merged_by_weak_hash", "planner", Invariant::kSharedTableAlike,
+     "heads whose masks differ in one element share a table",
+     "hq=2 sq=4 skv=4 bq=2 bk=2 mask=causal mask.h1=causal&window:2,0",
+     HeadsMergedByWeakHash},
+    {"plan.dense_in_disguise", "planner", Invariant::kNothingInVain,
+     "every tile is active", "sq=8 skv=8 bq=2 bk=2 mask=causal&window:2,0",
+     DenseInDisguise},
+};
+
+}  // namespace
+
+std::span<const PlanMutantInfo> PlannerBugs() { return kPlannerBugs; }
 
 }  // namespace lockstep::verify::plan_bugs

@@ -84,8 +84,6 @@ int32_t Most(const BlockLists& a, const BlockLists& b) {
                   *std::max_element(b.num.begin(), b.num.end()));
 }
 
-}  // namespace
-
 void StatesSwapped(const Scene&, PlanTrace* trace) {
   for (auto* passes : {&trace->forward, &trace->transposed}) {
     for (TracedPass& pass : *passes) {
@@ -250,5 +248,70 @@ void CropComparesIndices(BlockMaskTables* tables) {
     ++tables->kv.num[row];
   }
 }
+
+constexpr PlanMutantInfo kTableBugs[] = {
+    {"plan.states_swapped", "tables", Invariant::kFullIsFull,
+     "1 means full and 2 partial", "sq=8 skv=8 bq=2 bk=2 mask=causal",
+     StatesSwapped},
+    {"plan.full_tiles_dropped", "tables", Invariant::kSkippedIsEmpty,
+     "only the list of partial tiles is handed over",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal dialect=block_mask", FullTilesDropped},
+    {"plan.whole_grid_data_next", "tables", Invariant::kSkippedIsEmpty,
+     "states of a shrunk grid with indices of the whole one",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=runs:3,4,1 kv_seg=runs:3,4,1 "
+     "dialect=splash",
+     WholeGridDataNext},
+    {"plan.width_of_other_direction", "tables", Invariant::kGridWidth,
+     "the transposed grid is as wide as the forward one",
+     "sq=4 skv=4 bq=2 bk=2 valid_kv=2", WidthOfOtherDirection},
+    {"plan.width_of_last_row", "tables", Invariant::kGridWidth,
+     "the grid is as wide as its last row",
+     "sq=4 skv=4 bq=2 bk=2 mask=window:0,inf", WidthOfLastRow},
+    {"plan.width_of_first_row", "tables", Invariant::kGridWidth,
+     "the grid is as wide as its first row", "sq=4 skv=4 bq=2 bk=2 mask=causal",
+     WidthOfFirstRow},
+    {"plan.mask_next_late", "tables", Invariant::kBlockIsMask,
+     "blocks are those of the partial tile before",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=runs:3,4,1 kv_seg=runs:3,4,1",
+     MaskNextLate},
+    {"plan.full_fetches_beyond", "tables", Invariant::kIndexInRange,
+     "full tiles name the block behind the last, which is fetched",
+     "sq=4 skv=4 bq=2 bk=2 mask=causal", FullFetchesBeyond},
+    {"plan.forward_tables_transposed", "tables", Invariant::kTransposeAgrees,
+     "the transposed pass reads the forward tables",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=runs:3,4,1 kv_seg=runs:3,4,1",
+     ForwardTablesTransposed},
+    {"plan.transpose_loses_classes", "tables", Invariant::kTransposeAgrees,
+     "full tiles are partial in the transposed tables",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal", TransposeLosesClasses},
+    {"plan.index_wraps", "tables", Invariant::kIndexFitsType,
+     "key tile 128 in 8 bits is -128", "sq=1 skv=130 bq=1 bk=1", IndexWraps},
+    {"plan.padding_not_fetchable", "tables", Invariant::kPaddingIsInert,
+     "padding names tile -1, which is fetched",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal q_seg=ids:0*2,1*2,0*4 "
+     "kv_seg=ids:0*4,2*2,0*2",
+     PaddingNotFetchable},
+    {"plan.padding_with_state", "tables", Invariant::kPaddingIsInert,
+     "padding behind the grid's width has the state of work",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal width=6 width_t=6", PaddingWithState},
+    {"plan.tables_of_other_window", "tables", Invariant::kSkippedIsEmpty,
+     "cached tables of another window are used",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal", TablesOfOtherWindow},
+    {"plan.captured_documents", "tables", Invariant::kEffectiveMask,
+     "the documents of the first batch mask the second",
+     "sq=4 skv=4 bq=2 bk=2 mask=causal q_seg=runs:1,3 kv_seg=runs:1,3",
+     CapturedDocuments},
+    {"plan.compact_columns_transposed", "tables", Invariant::kTransposeAgrees,
+     "lists are transposed as if they had as many columns as tiles",
+     "sq=8 skv=8 bq=2 bk=2 mask=causal&window:2,0 dialect=block_mask",
+     CompactColumnsTransposed},
+    {"plan.crop_compares_indices", "tables", Invariant::kIndexInRange,
+     "lists cut to fewer tiles keep indices beyond the end",
+     "sq=6 skv=6 bq=2 bk=2 valid_kv=1 dialect=block_mask", CropComparesIndices},
+};
+
+}  // namespace
+
+std::span<const PlanMutantInfo> TableBugs() { return kTableBugs; }
 
 }  // namespace lockstep::verify::plan_bugs
