@@ -165,11 +165,17 @@ function(_lockstep_compile_quickly name kind)
   endforeach()
 endfunction()
 
-# lockstep_add_library(NAME SOURCES... [PUBLIC LIBS...] [PRIVATE LIBS...])
+# lockstep_add_library(NAME SOURCES... [FOLDER FOLDER] [PUBLIC LIBS...] [PRIVATE LIBS...])
 #   Static library lockstep_NAME (LOCKSTEP_SHARED: shared) with alias Lockstep::NAME,
-#   installed and exported. Headers are included from the project root.
+#   installed and exported. FOLDER: all sources below it, besides. Headers are included
+#   from the project root.
 function(lockstep_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "PUBLIC;PRIVATE")
+  if(arg_FOLDER)
+    file(GLOB_RECURSE found RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS
+         "${arg_FOLDER}/*.cc")
+    list(APPEND arg_UNPARSED_ARGUMENTS ${found})
+  endif()
   set(target lockstep_${name})
   if(arg_UNPARSED_ARGUMENTS)
     set(kind STATIC)

@@ -108,7 +108,7 @@ DrawnScan DrawScan(int n, std::mt19937* random) {
   return drawn;
 }
 
-bool IsNamed(const DrawnScan& drawn, const std::vector<Explanation>& causes) {
+bool NumberIsNamed(const DrawnScan& drawn, const std::vector<Explanation>& causes) {
   if (causes.empty() || !causes[0].Proved()) return false;
   const std::string& what = causes[0].what;
   if (drawn.wrong.factor == 0) return true;
@@ -136,7 +136,7 @@ TEST(Questions, DrawnWrongNumbersOfScansAreNamed) {
     const CaseResult result = JudgeLine(drawn.line, kernel, options);
     EXPECT_EQ(result.verdict, Verdict::kFail)
         << drawn.line << ": " << result.reason;
-    const bool is = IsNamed(drawn, result.causes);
+    const bool is = NumberIsNamed(drawn, result.causes);
     named += is ? 1 : 0;
     std::printf(
         "%2d %-6s truth %.4g  %s %s\n    %s\n", n, drawn.wrong.bug.c_str(),
