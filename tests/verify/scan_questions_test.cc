@@ -108,7 +108,8 @@ DrawnScan DrawScan(int n, std::mt19937* random) {
   return drawn;
 }
 
-bool NumberIsNamed(const DrawnScan& drawn, const std::vector<Explanation>& causes) {
+bool NumberIsNamed(const DrawnScan& drawn,
+                   const std::vector<Explanation>& causes) {
   if (causes.empty() || !causes[0].Proved()) return false;
   const std::string& what = causes[0].what;
   if (drawn.wrong.factor == 0) return true;
