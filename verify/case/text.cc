@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "verify/base/digest.h"
+#include "verify/base/status_macros.h"
 
 namespace lockstep::verify {
 namespace {
