@@ -167,8 +167,8 @@ endfunction()
 
 # lockstep_add_library(NAME SOURCES... [FOLDER FOLDER] [PUBLIC LIBS...] [PRIVATE LIBS...])
 #   Static library lockstep_NAME (LOCKSTEP_SHARED: shared) with alias Lockstep::NAME,
-#   installed and exported. FOLDER: all sources below it, besides. Headers are included
-#   from the project root.
+#   installed and exported. With FOLDER it also has all sources below that
+#   folder. Headers are included from the project root.
 function(lockstep_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "PUBLIC;PRIVATE")
   if(arg_FOLDER)

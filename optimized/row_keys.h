@@ -16,7 +16,7 @@
 
 namespace lockstep::optimized {
 
-// What the queries of one head see, before there are tiles.
+// Selection counts what the queries of one head see, before tiles.
 struct Selection {
   int64_t queries = 0;  // that see a key
   int64_t pairs = 0;    // of such a query and a key that it sees

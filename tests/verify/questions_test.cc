@@ -17,6 +17,7 @@
 #include "reference/mask.h"
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
+#include "tests/verify/wrong_kernel.h"
 #include "verify/base/elements.h"
 #include "verify/causes/questions.h"
 #include "verify/ops/attention_forward/trial.h"
@@ -132,36 +133,29 @@ void Merge(const AttentionMergeData& data, const Wrong& wrong,
   }
 }
 
-class Kernel final : public Candidate {
- public:
-  explicit Kernel(Wrong wrong)
-      : Candidate({.backend = "test"}), wrong_(std::move(wrong)) {}
-  std::string Spec(const Variation&) const override { return "test"; }
-  Status Prepare(const CaseRequest&) override { return {}; }
-  std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
-                 const OutputSet& outputs, Execution*) override {
-    if (const auto* merge = dynamic_cast<const AttentionMergeTrial*>(&trial)) {
-      Merge(merge->data(), wrong_, outputs);
-      return {};
+void Attend(const AttentionForwardData& data, const Wrong& wrong,
+            const OutputSet& outputs) {
+  const AttentionForwardProblem& p = data.problem;
+  for (int64_t h = 0; h < p.q_heads; ++h) {
+    const int64_t kv = h / p.group();
+    const Head head{Load(data.inputs.q, 0, h), Load(data.inputs.k, 0, kv),
+                    Load(data.inputs.v, 0, kv)};
+    for (int64_t i = 0; i < p.q_len; ++i) {
+      Row(data, wrong, head, 0, h, i, outputs);
     }
-    const AttentionForwardData& data =
-        dynamic_cast<const AttentionForwardTrial&>(trial).data();
-    const AttentionForwardProblem& p = data.problem;
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      const int64_t kv = h / p.group();
-      const Head head{Load(data.inputs.q, 0, h), Load(data.inputs.k, 0, kv),
-                      Load(data.inputs.v, 0, kv)};
-      for (int64_t i = 0; i < p.q_len; ++i) {
-        Row(data, wrong_, head, 0, h, i, outputs);
-      }
-    }
-    return {};
   }
+}
 
- private:
-  const Wrong wrong_;
-};
+WrongKernel KernelWith(const Wrong& wrong) {
+  return WrongKernel([wrong](const Trial& trial, const OutputSet& outputs) {
+    if (const auto* merge = dynamic_cast<const AttentionMergeTrial*>(&trial)) {
+      Merge(merge->data(), wrong, outputs);
+      return;
+    }
+    Attend(dynamic_cast<const AttentionForwardTrial&>(trial).data(), wrong,
+           outputs);
+  });
+}
 
 struct Drawn {
   Wrong wrong;
@@ -214,14 +208,6 @@ Drawn DrawKernel(int n, std::mt19937* random) {
   return drawn;
 }
 
-// "0.4995" of "... (0.4995 times)" or "0.4995 times as large"; 0: none.
-double NumberIn(const std::string& text) {
-  const size_t times = text.find(" times");
-  if (times == std::string::npos) return 0;
-  const size_t from = text.find_last_of(" (", times - 1) + 1;
-  return std::strtod(text.c_str() + from, nullptr);
-}
-
 bool IsNamed(const Drawn& drawn, const std::vector<Explanation>& causes) {
   if (causes.empty() || !causes[0].Proved()) return false;
   const std::string& what = causes[0].what;
@@ -253,7 +239,7 @@ TEST(Questions, DrawnWrongConstantsAreNamed) {
   int named = 0;
   for (int n = 0; n < kKernels; ++n) {
     const Drawn drawn = DrawKernel(n, &random);
-    Kernel kernel(drawn.wrong);
+    WrongKernel kernel = KernelWith(drawn.wrong);
     const CaseResult result =
         JudgeLine(drawn.line, kernel, Options(drawn.lane));
     EXPECT_EQ(result.verdict, Verdict::kFail)

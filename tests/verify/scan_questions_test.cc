@@ -13,6 +13,7 @@
 
 #include "tests/verify/judge_line.h"
 #include "tests/verify/trials.h"
+#include "tests/verify/wrong_kernel.h"
 #include "verify/base/elements.h"
 #include "verify/causes/questions.h"
 #include "verify/ops/mamba3_scan/trial.h"
@@ -62,23 +63,6 @@ void Scan(const Mamba3ScanData& data, const WrongScan& wrong,
   }
 }
 
-class ScanKernel final : public Candidate {
- public:
-  explicit ScanKernel(WrongScan wrong)
-      : Candidate({.backend = "test"}), wrong_(std::move(wrong)) {}
-  std::string Spec(const Variation&) const override { return "test"; }
-  Status Prepare(const CaseRequest&) override { return {}; }
-  std::vector<Variation> Variations(const Trial&) const override { return {}; }
-  RunOutcome Run(const CaseRequest&, const Trial& trial, const Variation&,
-                 const OutputSet& outputs, Execution*) override {
-    Scan(dynamic_cast<const RunsTrial&>(trial).data(), wrong_, outputs);
-    return {};
-  }
-
- private:
-  const WrongScan wrong_;
-};
-
 struct DrawnScan {
   WrongScan wrong;
   std::string line, profile;
@@ -116,11 +100,7 @@ bool NumberIsNamed(const DrawnScan& drawn,
   if (causes[0].bug.ends_with(".exp2_of_natural")) {
     return drawn.wrong.factor == std::log(2.0);
   }
-  const size_t times = what.find(" times");
-  if (times == std::string::npos) return false;
-  const size_t from = what.find_last_of(" (", times - 1) + 1;
-  const double found = std::strtod(what.c_str() + from, nullptr);
-  return std::fabs(found / drawn.wrong.factor - 1) < 0.02;
+  return std::fabs(NumberIn(what) / drawn.wrong.factor - 1) < 0.02;
 }
 
 TEST(Questions, DrawnWrongNumbersOfScansAreNamed) {
@@ -128,7 +108,9 @@ TEST(Questions, DrawnWrongNumbersOfScansAreNamed) {
   int named = 0;
   for (int n = 0; n < kWrongScans; ++n) {
     const DrawnScan drawn = DrawScan(n, &random);
-    ScanKernel kernel(drawn.wrong);
+    WrongKernel kernel([&](const Trial& trial, const OutputSet& outputs) {
+      Scan(dynamic_cast<const RunsTrial&>(trial).data(), drawn.wrong, outputs);
+    });
     JudgeOptions options = With(drawn.profile.c_str());
     options.causes = true;
     options.explain_seconds = 1;

@@ -28,8 +28,8 @@ constexpr double kWorthFitting = 0.2;
 // rest may be roundings of a narrow lane.
 constexpr double kLeastClaimed = 0.8;
 constexpr int kRounds = 8;
-// A step of the logarithm that differences are taken over, in roundings of the
-// lane (2^-9 in bf16) and at least, and the step that ends the fit.
+// Differences are taken over a step of the logarithm: so many roundings of the
+// lane (2^-9 in bf16), and at least the second number. kFitted ends the fit.
 constexpr double kDifferenceRoundings = 16;
 constexpr double kLeastDifference = 0x1p-10;
 constexpr double kFitted = 1e-9;

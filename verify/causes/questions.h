@@ -28,8 +28,8 @@ struct Question {
   std::function<Result<std::unique_ptr<Trial>>(const Trial& own, double factor)>
       make = nullptr;
 };
-// List the questions of the case's op; none of the other ops. Requires:
-// ValidateCase passes.
+// Each lists the questions of a case of its ops, and none for other cases.
+//   Requires: ValidateCase passes.
 std::vector<Question> AttentionQuestions(const Case& c);
 std::vector<Question> ScanQuestions(const Case& c);
 

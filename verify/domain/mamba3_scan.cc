@@ -115,7 +115,7 @@ void DrawSources(Draw* draw, const DomainOptions& options, Mamba3ScanCase* c) {
   }
 }
 
-// Whether the probe is drawn for the case: where it proves something.
+// Tells whether the probe proves something on the case, so that it is drawn.
 bool Proves(ProbeKind kind, const Mamba3ScanCase& c) {
   const Mamba3ScanProblem& p = c.problem;
   if (c.norm || p.ranks > 4) return false;

@@ -21,8 +21,9 @@
 
 namespace lockstep::verify {
 
-// What a kernel answers to a shard. Our own kernels also return the sums that a
-// row has after a part of the keys; where these overflow, by small weights.
+// ShardAnswer names what a kernel returns for a shard. Our own kernels also
+// return the sums of a row after a part of the keys. Where these overflow,
+// kSmallSums asks for them by small weights.
 enum class ShardAnswer : uint8_t { kOutputs, kSums, kSmallSums };
 
 // What a trial is cut for.
@@ -53,7 +54,7 @@ struct Shards {
   // Per output: whether +0 and -0 are equal. Empty: in no output.
   std::vector<bool> zeros_alike;
 
-  // What is answered, as [part, 1, line of the whole, channel]; see PartsOf.
+  // Shapes of the answers: [part, 1, line of the whole, channel]; see PartsOf.
   std::vector<OutputSpec> parts;
   // Writes the whole's outputs. `rounds`: the answers to all calls, and those
   // to the calls for small sums. Returns whether it needs the latter. Null: the
@@ -61,13 +62,14 @@ struct Shards {
   std::function<Result<bool>(std::span<const OutputSet> rounds,
                              const OutputSet& whole)>
       merge;
-  // What merged rows, which are rows of the whole, may be. Errors: the truths
+  // Bounds the merged rows, which are rows of the whole. Errors: the truths
   // of the shards do not add up to the whole's, so that the judge has cut
   // wrongly. Null: they have the bits of a call.
   std::function<Result<std::unique_ptr<AllowedResults>>(
       std::vector<int64_t> rows, int threads)>
       allowed;
-  // That call, where it is not the whole's own, and its case: "split=4".
+  // Makes that call, if it is not the whole's own; `form` is its case:
+  // "split=4".
   std::function<Result<LawCall>()> whole;
   std::string form;
 };
@@ -90,7 +92,7 @@ struct ShardRange {
   bool empty() const { return begin >= end; }
 };
 
-// What shard n of `count`, from 0, has of an axis.
+// Returns the part of an axis that shard n of `count` has; n is from 0.
 ShardRange RangeOfShard(int64_t n, int64_t count, int64_t length);
 
 // "shard 2 of 4: keys 256 to 511": number n of `count`, from 0.

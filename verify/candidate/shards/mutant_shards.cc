@@ -198,7 +198,7 @@ void ShardedKernel::Misread(const OutputSet& answer) const {
   });
 }
 
-// What the next shard goes on from.
+// Keeps the answer that the next shard goes on from.
 void ShardedKernel::HandOver(size_t n, OutputSet answer,
                              OutputSet* handed) const {
   if (n > 0 && bug_.glue == Glue::kCarryOfFirst) return;

@@ -62,7 +62,7 @@ class ShardJudge {
   bool ComparesRing() const {
     return laws_.profile == nullptr && shard_.axis == ShardAxis::kRing;
   }
-  // Whether the kernel is also asked for the sums that parts of the keys leave.
+  // Tells whether the kernel is also asked for the sums of parts of the keys.
   bool LeavesSums() const {
     const bool keys =
         shard_.axis == ShardAxis::kKv || shard_.axis == ShardAxis::kRing;
@@ -74,7 +74,7 @@ class ShardJudge {
   // The case's outputs, joined of these sums. `split`: the answer to the case
   // with as many parts, where that is another.
   std::optional<Whole> AskForSums(std::optional<OutputSet>* split);
-  // Whether each line of the whole is some shard's.
+  // Tells whether each line of the whole is some shard's.
   bool IsWhole();
   void CompareBits(const OutputSet& outputs, const OutputSet& base,
                    const std::vector<bool>& zeros_alike,

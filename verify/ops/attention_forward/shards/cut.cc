@@ -63,7 +63,7 @@ AttentionCut CutHeads(const AttentionForwardData& whole, int64_t count) {
   return cut;
 }
 
-// Whether some, and whether all, of a shard's rows have something.
+// Having tells whether some and whether all rows of a shard have something.
 struct Having {
   bool some = false;
   bool all = true;

@@ -29,7 +29,7 @@ std::vector<OutputSpec> SumSpecs(const AttentionForwardProblem& p) {
           {.name = "acc", .shape = sums, .axes = {"b", "h", "i", "c"}}};
 }
 
-// Of a part of the problem's keys, as the contract's views.
+// Views the sums of a part of the keys as the contract does.
 AttentionStates StatesOf(const OutputSet& sums,
                          const AttentionForwardProblem& p, int64_t part) {
   const int64_t rows = p.batch * p.q_heads * p.q_len, c = p.value_dim;
