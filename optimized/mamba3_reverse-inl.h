@@ -181,7 +181,8 @@ struct ChannelSums {
   V of_k[kTokens][kVectors], of_k_before[kTokens][kVectors];
   V of_state[kTokens][kVectors], d_q[kTokens][kVectors];
 
-  HWY_INLINE void Clear() {
+  // Zeros. Without it the compiler writes a constructor for the baseline's CPU.
+  HWY_INLINE ChannelSums() {
     const auto zero = hn::Zero(VectorTag());
     for (int t = 0; t < kTokens; ++t) {
       for (int v = 0; v < kVectors; ++v) {
@@ -226,7 +227,6 @@ HWY_INLINE void SumChannels(const ReverseScratch& s, const Mamba3ScanProblem& p,
   const float* h[kTokens + 1];  // behind each token, and before the last one
   V decay[kTokens];
   ChannelSums<kVectors, kTokens> sums;
-  sums.Clear();
   for (int t = 0; t <= kTokens; ++t) h[t] = state(i + 1 - t);
   for (int t = 0; t < kTokens; ++t) decay[t] = hn::Set(d, s.decay[j - t]);
   for (int64_t c = 0; c < p.head_dim; ++c, m += TileWidth()) {
