@@ -3,8 +3,10 @@
 #define LOCKSTEP_OPTIMIZED_PACKED_ROWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "reference/contract/status.h"
 #include "reference/contract/tensor_view.h"
 
 namespace lockstep::optimized {
@@ -31,6 +33,21 @@ std::vector<IdRun> RunsOf(const TensorView<const int32_t, 2>& ids,
 // Sorts runs by id, then by position: those of one id are one segment, whatever
 // lies between. Returns how many segments there are.
 int64_t JoinSegments(std::vector<IdRun>* runs);
+
+// What a packer says of its rows beside their ids. What is empty is not
+// checked.
+struct PackedCounts {
+  std::vector<int64_t> valid;      // [batch]: tokens before padding
+  std::vector<int64_t> documents;  // [batch]
+  std::vector<int64_t> loss_mask;  // [batch, length]
+};
+
+// Whether ids [batch, length] are whole documents back to back, then padding,
+// as packers make them: no id comes back, none is below the one before it,
+// nothing follows padding `pad`, `counts` agree, and no padding has a loss.
+// Errors: the first row and token that break a rule, and the rule.
+Status CheckPacked(const TensorView<const int32_t, 2>& ids,
+                   std::optional<int32_t> pad, const PackedCounts& counts);
 
 }  // namespace lockstep::optimized
 

@@ -58,6 +58,30 @@ class Ids(program.TestCase):
         itself = run("verify", f"{CASE} q_seg=file:{path} kv_seg=file:{path}")
         self.assertIn("0 empty", itself.out)
 
+    # A packer's own numbers stand beside the ids.
+    def test_packed_rows(self):
+        self.assertEqual(run("ids", self.npy("a.npy", PACKED), "--pad", "-1", "--packed").code, 0)
+        self.assertUsage(run("ids", self.npy("b.npy", [PACKED, RETURNS]), "--pad", "-1", "--packed"),
+                         "b.npy: row 1 token 5: id 7 comes back; a document is one run")
+        for valid, said in ((8, None), (9, "c.safetensors: row 0: valid is 9, the ids have 8")):
+            path = self.path("c.safetensors")
+            tensors = (("q_seg", "I32", [10], struct.pack("<10i", *PACKED)),
+                       ("valid", "I64", [1], struct.pack("<q", valid)),
+                       ("loss_mask", "BOOL", [1, 10], bytes([1] * 8 + [0] * 2)))
+            head, at = {}, 0
+            for name, kind, shape, data in tensors:
+                head[name] = {"dtype": kind, "shape": shape,
+                              "data_offsets": [at, at := at + len(data)]}
+            with open(path, "wb") as file:
+                words = json.dumps(head).encode()
+                file.write(struct.pack("<Q", len(words)) + words)
+                file.writelines(data for *_, data in tensors)
+            done = run("ids", path, "--pad", "-1", "--packed")
+            if said:
+                self.assertUsage(done, said)
+            else:
+                self.assertEqual(done.code, 0, done.err)
+
     def test_a_long_row(self):
         done = run("ids", self.npy("a.npy", [0] * 100 + [3] * 900), "--pad", "0")
         self.assertEqual(done.code, 0, done.err)

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "optimized/row_keys.h"
+#include "reference/contract/status.h"
 #include "reference/mask.h"
 #include "tests/support/attention_problem.h"
 
@@ -65,6 +67,41 @@ TEST(PackedRows, AQuerySelectsItsOwnSegmentAndNoOther) {
     const Selection selection = RowKeys(p, in, 0, true).Select(0);
     ASSERT_EQ(selection.queries, truth.queries) << seed;
     ASSERT_EQ(selection.pairs, truth.pairs) << seed;
+  }
+}
+
+struct Packer {
+  Ids ids{0, 0, 1, 2, -1, 3, 3, 3, 4, -1};
+  PackedCounts counts{{4, 4}, {3, 2}, {1, 1, 0, 1, 0, 1, 1, 1, 1, 0}};
+};
+
+struct Fault {
+  std::string said;  // empty: none
+  void (*plant)(Packer*);
+};
+
+TEST(PackedRows, WhatNoPackerMakesIsRefusedByRowAndToken) {
+  const std::vector<Fault> faults = {
+      {"", [](Packer*) {}},
+      {"", [](Packer* p) { p->counts = {}; }},
+      {"row 0 token 2: id 5 follows padding",
+       [](Packer* p) { p->ids = {0, -1, 5, 5, -1, 0, 0, 0, 0, 0}; }},
+      {"row 0 token 3: id 0 comes back", [](Packer* p) { p->ids[3] = 0; }},
+      {"row 1 token 3: id 2 follows 3", [](Packer* p) { p->ids[8] = 2; }},
+      {"row 1: valid is 4, the ids have 5", [](Packer* p) { p->ids[9] = 4; }},
+      {"row 1: valid is 6, the ids have 4",
+       [](Packer* p) { p->counts.valid[1] = 6; }},
+      {"row 0: num_docs is 2, the ids have 3",
+       [](Packer* p) { p->counts.documents[0] = 2; }},
+      {"row 1 token 4: padding has a loss",
+       [](Packer* p) { p->counts.loss_mask[9] = 1; }}};
+  for (const Fault& fault : faults) {
+    Packer packer;
+    fault.plant(&packer);
+    const TensorView<const int32_t, 2> ids{packer.ids.data(), {2, 5}, {5, 1}};
+    const Status status = CheckPacked(ids, -1, packer.counts);
+    EXPECT_EQ(status.ok(), fault.said.empty()) << status.message();
+    EXPECT_EQ(status.message().find(fault.said), 0u) << status.message();
   }
 }
 

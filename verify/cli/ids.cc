@@ -20,6 +20,7 @@ struct IdsArguments {
   std::string file;
   std::string pad;
   std::string out;
+  bool packed = false;
 };
 
 Result<std::optional<int32_t>> PadOf(const std::string& text) {
@@ -59,6 +60,10 @@ int RunIds(const IdsArguments& a) {
   if (!file.ok()) return Fail(file.message());
   const Result<IdRows> ids = ReadIdRows(file.value(), pad.value());
   if (!ids.ok()) return Fail(ids.message());
+  if (a.packed) {
+    const Status packed = CheckPackedRows(file.value(), ids.value());
+    if (!packed.ok()) return Fail(packed.message());
+  }
   std::cout << IdsText(ids.value());
   if (!a.out.empty()) {
     const Status written = WriteIds(a.out, ids.value());
@@ -80,12 +85,16 @@ void AddIds(Parser* program) {
       "ids", "Show the documents and the padding in your own ids",
       "Example:\n  lockstep ids ids.npy --pad -1 --out ids.safetensors\n\n"
       "The file: safetensors or .npy, I32 or I64, an id a token, [s] or\n"
-      "[b, s] (docs/cases.md). Tokens with equal ids see each other.");
+      "[b, s] (docs/cases.md). Tokens with equal ids see each other.\n"
+      "--packed also reads valid and num_docs [b] and loss_mask [b, s], where\n"
+      "the file has them.");
   auto a = std::make_shared<IdsArguments>();
   verb->Value("FILE", &a->file, "File of ids, one per token").Required();
   verb->Value("--pad", &a->pad,
               "The id of padding, which sees nothing and is not seen")
       .Type("ID");
+  verb->Flag("--packed", &a->packed,
+             "Refuse rows that are not whole documents, then padding");
   verb->Value("--out", &a->out,
               "Write q_seg and kv_seg, in which padding matches nothing")
       .Type("FILE");

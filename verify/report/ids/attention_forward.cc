@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -127,6 +128,34 @@ std::string RowText(const IdRows& ids, int64_t row) {
   return text + hint + Picture(runs, static_cast<size_t>(ids.tokens));
 }
 
+// Integers or booleans of shape [b] or [b, s]; none if the file has no such
+// tensor.
+Result<std::vector<int64_t>> NumbersOf(const SafetensorsFile& file,
+                                       const std::string& name,
+                                       const std::vector<int64_t>& shape) {
+  std::vector<int64_t> numbers;
+  const SafetensorsTensor* found = file.Find(name);
+  if (found == nullptr) return numbers;
+  const std::string& type = found->type;
+  const bool fits =
+      found->shape == shape ||
+      (shape.front() == 1 &&
+       found->shape == std::vector<int64_t>{shape.back()});  // of one row
+  const bool whole = type == "I64" || type == "I32" || type == "U8";
+  if ((!whole && type != "BOOL") || !fits) {
+    return Status::Error(file.path() + ": tensor '" + name + "' is " + type +
+                         "; want I64, I32, U8 or BOOL, a number " +
+                         (shape.size() == 1 ? "a row" : "a token"));
+  }
+  const auto size = static_cast<size_t>(SafetensorsTypeBytes(type));
+  for (size_t at = 0; at < found->bytes.size(); at += size) {
+    int64_t number = 0;
+    std::memcpy(&number, found->bytes.data() + at, size);
+    numbers.push_back(type == "I32" ? static_cast<int32_t>(number) : number);
+  }
+  return numbers;
+}
+
 // An id that no query has.
 int32_t FreeId(const IdRows& ids) {
   std::vector<int32_t> taken = ids.ids;
@@ -153,6 +182,17 @@ Result<IdRows> ReadIdRows(const SafetensorsFile& file,
   RETURN_IF_ERROR(CopySegmentIds(file, "q_seg", shape, ids.ids.data()));
   if (!ids.ids.empty()) return ids;
   return Status::Error(file.path() + ": no ids, of no tokens");
+}
+
+Status CheckPackedRows(const SafetensorsFile& file, const IdRows& ids) {
+  const std::vector<int64_t> tokens = {ids.batch, ids.tokens};
+  optimized::PackedCounts counts;
+  ASSIGN_OR_RETURN(counts.valid, NumbersOf(file, "valid", {ids.batch}));
+  ASSIGN_OR_RETURN(counts.documents, NumbersOf(file, "num_docs", {ids.batch}));
+  ASSIGN_OR_RETURN(counts.loss_mask, NumbersOf(file, "loss_mask", tokens));
+  const Status packed = optimized::CheckPacked(ids.view(), ids.pad, counts);
+  return packed.ok() ? packed
+                     : Status::Error(file.path() + ": " + packed.message());
 }
 
 std::string IdsText(const IdRows& ids) {

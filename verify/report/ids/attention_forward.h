@@ -30,6 +30,11 @@ struct IdRows {
 Result<IdRows> ReadIdRows(const SafetensorsFile& file,
                           std::optional<int32_t> pad);
 
+// Errors: what no packer of whole documents makes (optimized::CheckPacked),
+// with the tensors valid and num_docs [b] and loss_mask [b, s] where the file
+// has them.
+Status CheckPackedRows(const SafetensorsFile& file, const IdRows& ids);
+
 // A line for each row's documents, ids that come back, padding, and a picture
 // of the tokens that see each other.
 std::string IdsText(const IdRows& ids);
