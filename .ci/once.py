@@ -5,9 +5,9 @@
 
 READS are the files and folders that can change what the command finds, by their names
 in the checkout wherever the program is started; of a folder, the files that git tracks
-or would track. What passed is a mark
-(compiling.py), named by a hash of their names and contents, the command, the
-compilers, the environments of Python that tests are told of, and the CPU's features; a command that fails or skips leaves none.
+or would track. What passed is a mark (compiling.py), named by a hash of their names and
+contents, the command, the compilers, what the environment tells tests, and the CPU's
+features; a command that fails or skips leaves none.
 Libraries of the system are not in it: LOCKSTEP_FRESH=1 runs everything again.
 """
 
@@ -22,7 +22,7 @@ import compiling
 import sources
 
 COMPILERS = ("clang++-19", "g++")
-ENVIRONMENTS = ("LOCKSTEP_PUBLIC_VENV", "LOCKSTEP_PYTHON_RAY")
+ENVIRONMENTS = ("LOCKSTEP_PART", "LOCKSTEP_PUBLIC_VENV", "LOCKSTEP_PYTHON_RAY")
 
 
 def features():

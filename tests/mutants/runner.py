@@ -7,7 +7,8 @@ run that passes is a survivor, and this script fails. Where the build compiles f
 in batches, the rest of the file's batch, compiled once, is linked with it. The tests
 that likely notice run first (suspects.py); a survivor is who passed them all, at once.
 A text that is no longer found, or that stands in more than one place, fails too: a mutant
-never disappears silently. The tables: *_mutants.py.
+never disappears silently. The tables: *_mutants.py. LOCKSTEP_PART=K/N tries every Nth of
+a table, from its Kth (from 0) on.
 """
 
 import argparse
@@ -262,7 +263,12 @@ def main(name, table, units=(), also=(), optimize="-O1"):
     units = units_of(args.texts, units)
     commands = batches.commands(args.build)
     mutants = located(table, args.texts)
-    chosen = [m for m in mutants if args.only in (None, m.name)]
+    part, parts = map(int, os.environ.get("LOCKSTEP_PART", "0/1").split("/"))
+    chosen = [m for n, m in enumerate(mutants)
+              if (n % parts == part if args.only is None else m.name == args.only)]
+    if not chosen:
+        print(f"part {part}/{parts} has none of the {len(mutants)} {name} mutants")
+        return 0 if args.only is None else 1
     broken = {os.path.join(args.root, units.get(m.source, m.source))
               for m in [mutants[0], *chosen]}
     args.also = {}
