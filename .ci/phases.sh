@@ -18,7 +18,9 @@ VOLUME=${VOLUME%|}
 VOLUME_WITHIN=$(printf '%s:' Bounded.ASingleKeyAmongManyIsFoundByProbes \
   'BoundedLongest.*' 'Calibrated.Seldom*' \
   DomainTest.EveryCaseIsLegalAndDrawnOnPurpose DomainTest.ReductionsEnd \
-  'All/IdentifyScan*Bug.IsNotLearned/*' \
+  'All/Identify*Bug.IsNotLearned/*' 'Identify*.*StillFail' \
+  'Identify*.ZooIsNeverHeldToMoreThanItHas' IdentifyChunk.SeesChunksOfKernels \
+  Matrix.IsTheSameOnAnyNumberOfThreads \
   Emulator.WithoutFaultIsTheContract 'Envelope.NeverAccuses*' \
   'Probes.NeverAccuse*' Replay.EveryFindingOfEveryMutantComesAgain \
   ScanLaws.NoCorrectKernelBreaksOne 'Statistics.Seldom*')

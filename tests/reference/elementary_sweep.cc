@@ -9,8 +9,8 @@
 // default): every target compiled and supported here. --functions=A,B selects
 // functions, --blocks=00,3f blocks of 2^24 arguments by their upper eight bits
 // (digests only). LOCKSTEP_PART=K/N in the environment selects every Nth of all
-// blocks, from the Kth (from 0) on. Exit code 0: all right; 1: a difference; 2: usage or file;
-// 77: no such side on this machine.
+// blocks, from the Kth (from 0) on. Exit code 0: all right; 1: a difference; 2:
+// usage or file; 77: no such side on this machine.
 #include <xxhash.h>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "reference/contract/with_fma.h"
 #include "verify/base/binary64.h"
 #include "verify/emulator/mamba3_scan/elements.h"
 #include "verify/emulator/mamba3_scan/row.h"
@@ -74,6 +75,19 @@ float ScanArithmetic::MulAdd(float a, float b, float acc) const {
   if (v_.fused) return std::fma(a, b, acc);
   const float product = a * b;
   return acc + product;
+}
+
+void ScanArithmetic::AddScaled(float a, const Floats& b, Floats* acc) const {
+  const size_t count = acc->size();
+  const float* from = b.data();
+  float* to = acc->data();
+  if (!v_.fused) {
+    for (size_t i = 0; i < count; ++i) to[i] = MulAdd(a, from[i], to[i]);
+    return;
+  }
+  WithFma([&]() LOCKSTEP_IN_BOTH {
+    for (size_t i = 0; i < count; ++i) to[i] = std::fma(a, from[i], to[i]);
+  });
 }
 
 float ScanArithmetic::Dot(const Floats& a, const Floats& b) const {

@@ -166,9 +166,7 @@ void Chunks::AddIntra(int64_t t, std::vector<Floats>* o) const {
         const float dot = math_.HalfBy(F::kF16Scores, math_.Dot(q, key));
         const float score =
             Operand(dot * decay, math_.sites().score, math_.sites());
-        for (size_t c = 0; c < (*o)[r].size(); ++c) {
-          (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
-        }
+        math_.AddScaled(score, row_.x[Z(j)][from], &(*o)[r]);
       }
     }
   }
@@ -184,9 +182,7 @@ void Chunks::AddMasked(int64_t t, std::vector<Floats>* o) const {
           key[n] = Weighted(row_.k[Z(j)][from], n, row_.s[Z(j)]);
         }
         const float score = math_.Dot(row_.q[Z(t)][r], key) * 0.0f;
-        for (size_t c = 0; c < (*o)[r].size(); ++c) {
-          (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
-        }
+        math_.AddScaled(score, row_.x[Z(j)][from], &(*o)[r]);
       }
     }
   }
@@ -254,9 +250,7 @@ State Chunks::After(int64_t last) const {
         dial_.Is(F::kInitDecayFromChunk) ? first_ - 1 : run.first - 1;
     const float decay = Decay(from, last);
     for (size_t n = 0; n < state.size(); ++n) {
-      for (size_t c = 0; c < state[n].size(); ++c) {
-        state[n][c] = math_.MulAdd(init[n][c], decay, state[n][c]);
-      }
+      math_.AddScaled(decay, init[n], &state[n]);
     }
   }
   for (int64_t j = first_; j <= last; ++j) {

@@ -360,9 +360,7 @@ std::vector<Floats> ScanRow::Precharged(const RowRun& run, int64_t t) const {
     for (size_t r = 0; r < up.size(); ++r) {
       const float key =
           Operand(weight * state.k[r][n], math.sites().scaled, math.sites());
-      for (size_t c = 0; c < up[r].size(); ++c) {
-        state.h[n][c] = math.MulAdd(key, up[r][c], state.h[n][c]);
-      }
+      math.AddScaled(key, up[r], &state.h[n]);
     }
   }
   return state.h;

@@ -29,6 +29,8 @@ class ScanArithmetic {
   void SinCos(float angle, float* sine, float* cosine) const;
   // acc + a b.
   float MulAdd(float a, float b, float acc) const;
+  // acc + a b of each element.
+  void AddScaled(float a, const Floats& b, Floats* acc) const;
   float Dot(const Floats& a, const Floats& b) const;
   float Output(float x, Lane lane) const;
   // An element of q, k, v or z, and one of a state that is carried on.

@@ -94,13 +94,11 @@ void GradHead::Advance(int64_t t, RowState* state) const {
   const float beta = alpha * ((1 - row_.lambda[Z(t)]) * step);
   const FloatRows then = row_.UpProjected(state->v);
   for (size_t n = 0; n < state->h.size(); ++n) {
-    for (size_t c = 0; c < state->h[n].size(); ++c) {
-      float h = alpha * state->h[n][c];
-      for (size_t r = 0; r < then.size(); ++r) {
-        h = row_.math.MulAdd(beta * state->k[r][n], then[r][c], h);
-        h = row_.math.MulAdd(gamma * row_.k[Z(t)][r][n], row_.x[Z(t)][r][c], h);
-      }
-      state->h[n][c] = h;
+    Floats& h = state->h[n];
+    for (float& x : h) x *= alpha;
+    for (size_t r = 0; r < then.size(); ++r) {
+      row_.math.AddScaled(beta * state->k[r][n], then[r], &h);
+      row_.math.AddScaled(gamma * row_.k[Z(t)][r][n], row_.x[Z(t)][r], &h);
     }
   }
   state->k = row_.k[Z(t)];
@@ -136,9 +134,7 @@ FloatRows GradHead::StateCotangent(const RowRun&, int64_t t,
       for (size_t n = 0; n < m.size(); ++n) {
         const float q = Operand(decay * row_.q[Z(s)][r][n],
                                 row_.math.sites().decayed, row_.math.sites());
-        for (size_t c = 0; c < m[n].size(); ++c) {
-          m[n][c] = row_.math.MulAdd(d_o[r][c], q, m[n][c]);
-        }
+        row_.math.AddScaled(q, d_o[r], &m[n]);
       }
     }
   };

@@ -22,9 +22,7 @@ Floats GradHead::ByScores(int64_t t, const Floats& own, bool of_keys) const {
       const float dot =
           s > t ? row_.math.Exp(decay) * Dot(from, own) : Dot(from, own);
       const float score = Operand(dot, sites.score, sites);
-      for (size_t i = 0; i < sum.size(); ++i) {
-        sum[i] = row_.math.MulAdd(score, to[i], sum[i]);
-      }
+      row_.math.AddScaled(score, to, &sum);
     }
   }
   // What comes from behind the chunk.
