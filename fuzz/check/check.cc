@@ -1,0 +1,382 @@
+#include "fuzz/check/check.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fuzz/check/arithmetic.h"
+#include "fuzz/check/shapes.h"
+#include "verify/base/format.h"
+#include "verify/base/status_macros.h"
+#include "verify/base/text.h"
+#include "verify/report/words.h"
+
+namespace lockstep::fuzz::check {
+namespace {
+
+using verify::CaseResult;
+using verify::Count;
+using verify::Grouped;
+using verify::Verdict;
+
+// Shares of the budget: seconds after which a step begins no further case.
+constexpr double kReading = 12;
+constexpr double kShapes = 20;
+constexpr double kClaims = 5;
+
+std::string Seconds(double seconds) {
+  return verify::Format("%.0f s", std::max(seconds, 1.0));
+}
+
+bool AllSkipped(const Answers& answers) {
+  return std::all_of(
+      answers.cases.begin(), answers.cases.end(),
+      [](const CaseResult& r) { return r.verdict == Verdict::kSkipped; });
+}
+
+std::string FirstReason(const Answers& answers) {
+  return answers.cases.empty() ? "nothing was judged"
+                               : answers.cases.front().reason;
+}
+
+}  // namespace
+
+double Check::Spent() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+double Check::Left() const {
+  return request_.budget.seconds ? *request_.budget.seconds - Spent() : 1e6;
+}
+
+Judging Check::How(bool thorough) const {
+  Judging how;
+  how.spec = looked_.spec;
+  how.profile = profile_;
+  how.thorough = thorough;
+  how.stop = request_.stop;
+  return how;
+}
+
+bool Check::Refuse(const Status& why) {
+  refused_ = why;
+  return false;
+}
+
+Result<Outcome> Check::Run() {
+  const bool whole = Read() && JudgeShapes() && JudgeOtherLanes() && Draw();
+  RETURN_IF_ERROR(refused_);
+  if (whole) {
+    CompareBits();
+    SayUnseen();
+    Conclude();
+  }
+  outcome_.computes = looked_.computes;
+  outcome_.spec = looked_.spec;
+  outcome_.profile = profile_;
+  outcome_.reading = looked_.is;
+  return outcome_;
+}
+
+bool Check::Read() {
+  Keys stated;
+  if (!request_.is.empty()) {
+    Result<Keys> keys = ParseStated(request_.is);
+    if (!keys.ok()) return Refuse(keys.status());
+    stated = std::move(keys.value());
+  }
+  Result<Looked> looked = Look(request_.kernel, stated);
+  if (!looked.ok()) return Refuse(looked.status());
+  looked_ = std::move(looked.value());
+  if (!looked_.unreadable.empty() && request_.is.empty()) {
+    return Refuse(Status::Error(
+        looked_.name +
+        ": check cannot read what it computes: " + looked_.unreadable +
+        "; state it with --is, such as --is 'causal window=128'"));
+  }
+  lane_ = looked_.lanes.front();
+  screen_.Hold();
+  screen_.Say(looked_.name, looked_.place + ", " + Listed(looked_.lanes) +
+                                ", returns " + looked_.returns);
+  SayReading();
+  const auto lines = ReadingLines(looked_, lane_);
+  if (!lines.ok()) return Refuse(lines.status());
+  if (!ChooseArithmetic(lines.value())) return false;
+  screen_.Release();
+  return true;
+}
+
+void Check::SayReading() {
+  if (looked_.unreadable.empty()) {
+    screen_.Say("computes", looked_.computes);
+  } else {
+    screen_.Say("computes", "unknown: " + looked_.unreadable);
+  }
+  if (!looked_.told.empty() && request_.is.empty()) {
+    screen_.Say("",
+                "with other values of " + looked_.told + " as each case says");
+  }
+  if (request_.is.empty()) {
+    screen_.Say("", "is that what you mean?   lockstep check " +
+                        verify::ShellWord(request_.kernel) + " --is " +
+                        verify::ShellQuote(looked_.is));
+  } else {
+    screen_.Say("stated", request_.is);
+  }
+}
+
+bool Check::ChooseArithmetic(const std::vector<std::string>& lines) {
+  const bool odd = !looked_.differs.empty() || !looked_.trouble.empty();
+  std::string wrong;
+  for (const std::string& base : ArithmeticsOf(lane_)) {
+    profile_ = ProfileOf(base, looked_);
+    Judging how = How(false);
+    how.seconds = kReading;
+    const Result<Answers> answers = JudgeLines(lines, how);
+    if (!answers.ok()) return Refuse(answers.status());
+    if (AllSkipped(answers.value())) {
+      return Refuse(Status::Error(looked_.name + " takes no case of check: " +
+                                  FirstReason(answers.value())));
+    }
+    const CaseResult* first = answers->Wrong();
+    if (first == nullptr) {
+      base_ = base;
+      // What was measured may show in other shapes only.
+      return true;
+    }
+    if (wrong.empty()) wrong = first->line;
+    if (odd) break;
+  }
+  base_ = ArithmeticsOf(lane_).front();
+  profile_ = ProfileOf(base_, looked_);
+  return Fail(wrong);
+}
+
+bool Check::Fail(const std::string& line) {
+  Judging how = How(true);
+  const Result<Answers> answers = JudgeLines({line}, how);
+  if (!answers.ok()) return Refuse(answers.status());
+  const CaseResult* wrong = answers->Wrong();
+  if (wrong == nullptr) {
+    return Refuse(Status::Error(
+        line +
+        " was wrong once and right when it was asked again: the kernel "
+        "keeps something between calls, or races"));
+  }
+  const verify::Finding none;
+  std::string cause =
+      looked_.differs.empty() ? looked_.trouble : looked_.differs;
+  if (cause.empty()) cause = CauseText(*wrong);
+  if (cause.empty()) {
+    cause = looked_.name +
+            " is wrong, as no known bug and no single number "
+            "explains";
+  }
+  outcome_.exit_code = wrong->verdict == Verdict::kError
+                           ? verify::kExitCandidate
+                           : verify::kExitFail;
+  outcome_.verdict = "fail";
+  outcome_.cause = cause;
+  outcome_.line = wrong->line;
+  outcome_.replay = ReplayLine(
+      *wrong, wrong->findings.empty() ? none : wrong->findings.front());
+  screen_.SayFirst("FAIL", cause);
+  screen_.SayFirst("case", wrong->line);
+  screen_.SayFirst("wrong", WrongText(*wrong));
+  screen_.SayFirst("again", outcome_.replay);
+  screen_.Release();
+  if (!wrong->one_field.empty()) {
+    screen_.Say("if meant",
+                "right with " + wrong->one_field + " in its profile");
+  }
+  return false;
+}
+
+bool Check::JudgeShapes() {
+  const auto lines = ShapeLines(looked_, lane_);
+  if (!lines.ok()) return Refuse(lines.status());
+  outcome_.lines = lines.value();
+  Judging how = How(true);
+  how.seconds = std::min(kShapes, std::max(Left(), 0.0));
+  const Result<Answers> answers = JudgeLines(lines.value(), how);
+  if (!answers.ok()) return Refuse(answers.status());
+  const CaseResult* wrong = answers->Wrong();
+  if (wrong != nullptr) return Fail(wrong->line);
+  const verify::RunStatistics& seen = answers->statistics;
+  const verify::Totals& totals = answers->totals;
+  const auto all = static_cast<int64_t>(lines->size());
+  screen_.Say("right", Grouped(totals.pass) + " of " + Count(all, "shape") +
+                           ", " + Grouped(seen.by_envelope) +
+                           " outputs, each inside what " + base_ +
+                           " arithmetic allows");
+  screen_.Say("", Count(seen.probe_inputs, "further input") +
+                      " with one exact answer each: a wrong key, head or row "
+                      "would have shown");
+  if (seen.canaries > 0) {
+    screen_.Say("", Grouped(seen.canaries_caught) + " of " +
+                        Count(seen.canaries, "kernel") +
+                        " with a planted bug in its place were caught");
+  }
+  for (const CaseResult& result : answers->cases) {
+    if (result.verdict == Verdict::kPass) continue;
+    unseen_.push_back(result.line + " (" + result.reason + ")");
+  }
+  if (totals.not_run > 0) Cut(Count(totals.not_run, "shape"));
+  shapes_whole_ = totals.pass == all && seen.probe_inputs > 0 &&
+                  seen.canaries > 0 && seen.canaries_caught == seen.canaries;
+  return true;
+}
+
+bool Check::JudgeOtherLanes() {
+  const std::string own_base = base_, own_profile = profile_;
+  for (size_t n = 1; n < looked_.lanes.size(); ++n) {
+    const std::string& lane = looked_.lanes[n];
+    if (Left() < kClaims + 8) {
+      Cut(lane);
+      continue;
+    }
+    lane_ = lane;
+    const auto lines = ReadingLines(looked_, lane);
+    if (!lines.ok()) return Refuse(lines.status());
+    if (!ChooseArithmetic(lines.value())) return false;
+    screen_.Say("", lane + ": " +
+                        Count(static_cast<int64_t>(lines->size()), "shape") +
+                        " inside what " + base_ + " arithmetic allows");
+  }
+  lane_ = looked_.lanes.front();
+  base_ = own_base;
+  profile_ = own_profile;
+  return true;
+}
+
+bool Check::Draw() {
+  Drawing how;
+  how.profile = profile_;
+  how.stop = request_.stop;
+  if (request_.budget.cases) {
+    how.cases = *request_.budget.cases;
+  } else {
+    // Behind it come pairs of calls; a third where there is more time than 60
+    // s.
+    how.seconds = std::min(Left() - kClaims - 2, std::max(20.0, Left() / 3));
+    if (*how.seconds < 1) {
+      Cut("drawn cases");
+      return true;
+    }
+  }
+  Result<Drawn> drawn = DrawCases(looked_, how);
+  if (!drawn.ok()) return Refuse(drawn.status());
+  drawn_ = std::move(drawn.value());
+  if (!drawn_.faults.empty()) {
+    return Fail(verify::MinimalLine(drawn_.faults.front().shrunk.sequence));
+  }
+  SayDrawn();
+  return true;
+}
+
+void Check::SayDrawn() {
+  const Counts& n = drawn_.counts;
+  std::string text =
+      Count(n.pass, "drawn case") + " right in " + Seconds(drawn_.seconds);
+  if (n.untrusted > 0) text += ", " + Grouped(n.untrusted) + " prove little";
+  if (n.skipped > 0) text += ", " + Grouped(n.skipped) + " not taken";
+  screen_.Say("drawn", text + "; " + drawn_.sizes);
+  if (looked_.reach > 0) {
+    screen_.Say("", Count(drawn_.past, "case") +
+                        " with more keys than the "
+                        "window holds");
+  }
+  for (const Fault& told : drawn_.conventions) {
+    screen_.Say("", "NaN: " + told.convention);
+  }
+  for (const std::string& word : drawn_.never) {
+    Cut("a drawn case with " + word);
+  }
+}
+
+void Check::CompareBits() {
+  if (Left() < 2) return Cut("same bits");
+  const auto lines = ClaimLines(looked_, lane_);
+  const Result<verify::ClaimSet> claims =
+      verify::ParseClaims("repeat, batch, heads");
+  if (!lines.ok() || !claims.ok()) return Cut("same bits");
+  Judging how = How(true);
+  how.profile = ProfileOf(base_, looked_, true);
+  how.claims = claims.value();
+  how.seconds = std::min(kClaims, Left());
+  const Result<Answers> answers = JudgeLines(lines.value(), how);
+  if (!answers.ok()) return Cut("same bits");
+  std::vector<std::string> kept, broken;
+  for (const CaseResult& result : answers->cases) {
+    for (const verify::ClaimTried& tried : result.claims_tried) {
+      const std::string name =
+          tried.claim == verify::Claim::kRepeat  ? "run again"
+          : tried.claim == verify::Claim::kBatch ? "in other batches"
+                                                 : "among other heads";
+      if (tried.state == verify::ClaimState::kKept) kept.push_back(name);
+      if (tried.state == verify::ClaimState::kBroken) broken.push_back(name);
+    }
+  }
+  if (!kept.empty()) screen_.Say("same bits", Listed(kept));
+  if (!broken.empty()) {
+    screen_.Say(
+        kept.empty() ? "same bits" : "",
+        "not " + Listed(broken) + " (within what is allowed, each time)");
+  }
+}
+
+void Check::SayUnseen() {
+  for (size_t n = 0; n < looked_.yours.size(); ++n) {
+    screen_.Say(n == 0 ? "yours" : "", looked_.yours[n]);
+  }
+  std::vector<std::string> words;
+  if (looked_.lse_base.empty()) words.push_back("lse (none is returned)");
+  if (!looked_.beside.empty()) words.push_back(looked_.beside);
+  words.push_back("backward");
+  if (looked_.longest > 0) {
+    words.push_back("a window above " + Count(looked_.longest, "key"));
+  }
+  for (const auto* list : {&looked_.unseen, &unseen_}) {
+    words.insert(words.end(), list->begin(), list->end());
+  }
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : "; ") + word;
+  }
+  screen_.Say("not seen", text);
+  for (size_t n = 0; n < looked_.limits.size(); ++n) {
+    screen_.Say(n == 0 ? "not taken" : "", looked_.limits[n]);
+  }
+}
+
+void Check::Conclude() {
+  const bool counted = request_.budget.cases.has_value();
+  const bool enough = counted ? drawn_.counts.pass > 0 : drawn_.seconds >= 5;
+  const auto yours = static_cast<int64_t>(looked_.yours.size());
+  const std::string under =
+      yours == 0 ? "" : " under " + Count(yours, "convention");
+  if (!shapes_whole_ || !enough || !cut_.empty()) {
+    if (!enough) Cut("5 s of drawn cases");
+    std::string text;
+    for (const std::string& what : cut_) {
+      text += (text.empty() ? "" : ", ") + what;
+    }
+    screen_.Say("THIN", "nothing is wrong, and too little was judged for PASS" +
+                            (text.empty() ? "" : ": not done are " + text));
+    outcome_.verdict = "thin";
+    outcome_.exit_code = verify::kExitVacuous;
+    return;
+  }
+  const std::string time = "in " + Seconds(Spent());
+  if (!request_.is.empty()) {
+    screen_.Say("PASS", under.empty() ? time : under.substr(1) + ", " + time);
+    outcome_.verdict = "pass";
+    return;
+  }
+  screen_.Say("time", Seconds(Spent()) + under);
+  screen_.SayLast("CONSISTENT with: " + looked_.is);
+  outcome_.verdict = "consistent";
+  outcome_.exit_code =
+      request_.require_stated ? verify::kExitVacuous : verify::kExitPass;
+}
+
+}  // namespace lockstep::fuzz::check

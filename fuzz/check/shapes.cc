@@ -1,0 +1,68 @@
+#include "fuzz/check/shapes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "fuzz/where.h"
+#include "verify/base/status_macros.h"
+#include "verify/case/case.h"
+#include "verify/registry/ops.h"
+
+namespace lockstep::fuzz::check {
+namespace {
+
+// Each of the lines with the keys of the condition, once.
+Result<std::vector<std::string>> Within(const std::vector<std::string>& bases,
+                                        const Looked& looked,
+                                        const std::string& lane) {
+  ASSIGN_OR_RETURN(const std::vector<WhereKey> where, ParseWhere(looked.where));
+  std::vector<std::string> lines;
+  std::string why;
+  for (size_t n = 0; n < bases.size(); ++n) {
+    const std::string text =
+        looked.op + " " + bases[n] + (lane == "f32" ? "" : " lane=" + lane);
+    ASSIGN_OR_RETURN(verify::Case c, verify::ParseCase(text, verify::Ops()));
+    const auto met = WithKeys(where, {std::move(c)}, n, &why);
+    if (!met) continue;
+    const std::string line = verify::MinimalLine(*met);
+    const bool twice =
+        std::find(lines.begin(), lines.end(), line) != lines.end();
+    if (!twice) lines.push_back(line);
+  }
+  if (!lines.empty()) return lines;
+  return Status::Error("no case is as the kernel takes it: " + why);
+}
+
+std::string Square(int64_t n, const std::string& rest) {
+  return "sq=" + std::to_string(n) + " skv=" + std::to_string(n) + " " + rest;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ReadingLines(const Looked& looked,
+                                              const std::string& lane) {
+  const int64_t past = std::max<int64_t>(67, looked.reach + 40);
+  return Within(
+      {Square(past, "d=64"), "hq=2 sq=19 skv=" + std::to_string(past) + " d=32",
+       "hq=2 sq=" + std::to_string(past) + " skv=19 d=32",
+       Square(past, "hq=2 d=64 fill=normal:1+caps:0.1,20 cap=1")},
+      looked, lane);
+}
+
+Result<std::vector<std::string>> ShapeLines(const Looked& looked,
+                                            const std::string& lane) {
+  const int64_t tiles = std::max<int64_t>(193, looked.reach + 66);
+  return Within({Square(1, "d=16"), "b=2 hq=2 sq=37 skv=53 d=40",
+                 Square(33, "hq=4 hkv=2 d=32"), "hq=2 sq=1 skv=129 d=64",
+                 Square(tiles, "d=64"), Square(70, "hq=2 d=128")},
+                looked, lane);
+}
+
+Result<std::vector<std::string>> ClaimLines(const Looked& looked,
+                                            const std::string& lane) {
+  return Within({Square(33, "b=2 hq=2 d=32")}, looked, lane);
+}
+
+}  // namespace lockstep::fuzz::check
