@@ -107,7 +107,8 @@ bool Check::Read() {
 
 void Check::SayReading() {
   if (looked_.unreadable.empty()) {
-    screen_.Say("computes", looked_.computes);
+    screen_.Say(looked_.trouble.empty() ? "computes" : "nearest",
+                looked_.computes);
   } else {
     screen_.Say("computes", "unknown: " + looked_.unreadable);
   }
@@ -115,11 +116,11 @@ void Check::SayReading() {
     screen_.Say("",
                 "with other values of " + looked_.told + " as each case says");
   }
-  if (request_.is.empty()) {
+  if (request_.is.empty() && looked_.trouble.empty()) {
     screen_.Say("", "is that what you mean?   lockstep check " +
                         verify::ShellWord(request_.kernel) + " --is " +
                         verify::ShellQuote(looked_.is));
-  } else {
+  } else if (!request_.is.empty()) {
     screen_.Say("stated", request_.is);
   }
 }
@@ -211,7 +212,9 @@ bool Check::JudgeShapes() {
   screen_.Say("", Count(seen.probe_inputs, "further input") +
                       " with one exact answer each: a wrong key, head or row "
                       "would have shown");
-  if (seen.canaries > 0) {
+  if (seen.canaries == 1 && seen.canaries_caught == 1) {
+    screen_.Say("", "a kernel with a planted bug in its place was caught");
+  } else if (seen.canaries > 0) {
     screen_.Say("", Grouped(seen.canaries_caught) + " of " +
                         Count(seen.canaries, "kernel") +
                         " with a planted bug in its place were caught");

@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kLabel = 10;
 
 std::string LineOf(const std::string& label, const std::string& text) {
-  return verify::Padded(label, kLabel) + verify::Printable(text) + "\n";
+  const std::string shown = label.size() < kLabel ? label : label + "  ";
+  return verify::Padded(shown, kLabel) + verify::Printable(text) + "\n";
 }
 
 const verify::Finding* FindingOf(const verify::CaseResult& result) {
@@ -52,6 +53,10 @@ void Screen::SayFirst(const std::string& label, const std::string& text) {
   out_ << LineOf(label, text) << std::flush;
 }
 
+void Screen::SayLast(const std::string& text) {
+  out_ << verify::Printable(text) << "\n" << std::flush;
+}
+
 std::string WrongText(const verify::CaseResult& result) {
   const verify::Finding* finding = FindingOf(result);
   if (finding == nullptr) return result.reason;
@@ -76,6 +81,17 @@ std::string CauseText(const verify::CaseResult& result) {
   const verify::Explanation& cause = result.causes.front();
   return (cause.Proved() ? "" : "perhaps ") + cause.what +
          (cause.where.empty() ? "" : ", in " + cause.where);
+}
+
+std::string OtherwiseText(const verify::CaseResult& result,
+                          const std::string& kernel) {
+  const verify::Finding* finding = FindingOf(result);
+  if (finding != nullptr && !finding->envelope) {
+    return kernel + ": " + finding->message;
+  }
+  return kernel +
+         " gives wrong numbers, and neither a known bug nor one number "
+         "explains them";
 }
 
 std::string Listed(const std::vector<std::string>& words) {

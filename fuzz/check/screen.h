@@ -22,6 +22,8 @@ class Screen {
   void Say(const std::string& label, const std::string& text);
   // The same at once, before what is kept back.
   void SayFirst(const std::string& label, const std::string& text);
+  // A line without a label.
+  void SayLast(const std::string& text);
 
  private:
   void Print(const std::string& line);
@@ -37,6 +39,11 @@ std::string WrongText(const verify::CaseResult& result);
 
 // The known bug or the number that explains a wrong answer; empty: none does.
 std::string CauseText(const verify::CaseResult& result);
+
+// What there is to say without a known cause: how the kernel broke, or that its
+// numbers are wrong.
+std::string OtherwiseText(const verify::CaseResult& result,
+                          const std::string& kernel);
 
 // "heads", "heads and rows", "heads, keys and rows".
 std::string Listed(const std::vector<std::string>& words);

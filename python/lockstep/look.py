@@ -189,7 +189,7 @@ class Look:
         self.lane = self.found.lanes[0]
         self.constants = constants_of(self.found.stranger.function)
         self.unseen, self.tells, self.trouble = [], {}, ""
-        self.lse, self.beside, self.longest = None, "", 0
+        self.lse, self.beside, self.longest, self._other_factor = None, "", 0, None
         self.fields, self.yours = ["repeat = no", "masked_nan_safe = no", "nan = unspecified",
                                    "empty_row = unspecified"], []
         self._find_limits()
@@ -343,22 +343,34 @@ class Look:
         fit = measure.fit_of(large, seen, lane)
         self._find_lse(small, seen, gentle, told)
         found = self._of_fit(mask, fit, large, seen, shape.d)
+        self._check_heads(told, seen.shape[-1])
         self._find_conventions(mask, found.align)
         return found
 
     def _of_fit(self, mask, fit, weights, seen, d):
-        lane, bad = self.lane, fit.bad.any(axis=0)
-        if bad.any() and not bad.all():
-            # Keys that follow decide; the others are what is wrong.
-            rest = measure.fit_of(weights, seen & ~bad, lane)
-            if measure.good(rest, lane):
-                there = measure.fit_of(weights, seen & bad, lane)
-                self.trouble = self.trouble or _partly(rest, there, bad)
-                fit = rest
+        lane = self.lane
         if not measure.good(fit, lane):
-            raise Unreadable("its scores are not q.k with a factor and a softcap")
+            most = measure.most_fit(weights, seen, lane)
+            if most is None or most[1].sum() > 0.8 * seen.sum():
+                raise Unreadable("its scores are not q.k with a factor and a softcap")
+            fit, odd = most
+            self.trouble = self.trouble or _partly(fit, measure.fit_of(weights, odd, lane), odd, lane)
         scale, cap = self._numbers(fit, d)
         return Reading(mask, self._align(mask), cap, scale)
+
+    def _check_heads(self, told, longest):
+        """Which key head each query head reads, of four and two."""
+        if not self.groups or self.trouble:
+            return
+        shape = self._shape(min((n for n in self.lengths if n >= 16), default=longest), hq=4, hkv=2)
+        weights = measure.weights_of(self.found.asked(), shape, told, 0.5)
+        seen = weights.seen()
+        if measure.good(measure.fit_of(weights, seen, self.lane), self.lane):
+            return
+        turned = dataclasses.replace(weights, z=weights.z_of(np.arange(4) % 2))
+        if measure.good(measure.fit_of(turned, seen, self.lane), self.lane):
+            self.trouble = ("query head h reads key head h mod 2 where floor(h / 2) is right, of 4 query "
+                            "heads and 2 key heads")
 
     def _numbers(self, fit, d):
         """Scale and cap of a fit; self.trouble says so where no usual scale explains it."""
@@ -366,7 +378,8 @@ class Look:
         if self.stated is not None and self.stated.scale != ROOT:
             scales = [self.stated.scale]
         else:
-            scales = [d**-0.5, 1.0, 1.0 / d] + sorted(self.constants)
+            scales = [d**-0.5] + [s for s in (1.0, *sorted(self.constants))
+                                     if measure.close(factor, s, lane) and self._at_other(s)]
         caps = sorted(self.constants) + ([self.stated.cap] if self.stated and self.stated.cap else [])
         scale = next((s for s in scales if s > 0 and measure.close(factor, s, lane)), None)
         if scale is not None:
@@ -386,6 +399,22 @@ class Look:
         self.trouble = self.trouble or (f"scores are {behind:.4g} times as large behind the softcap"
                                         + reading.base_text(behind, lane))
         return asked.scale, cap
+
+    def _at_other(self, scale):
+        """Whether the scale is that of heads of another size, too, as far as one is taken."""
+        own = self._shape(1).d
+        other = next((n for n in self.channels if n != own and n >= 16), None)
+        if other is None:
+            return True
+        if self._other_factor is None:
+            n = min((n for n in self.lengths if n >= 16), default=self.found.size[0])
+            try:
+                weights = measure.weights_of(self.found.asked(), self._shape(n, d=other, dv=other),
+                                             self._told_by_statement(other), 0.5)
+                self._other_factor = measure.fit_of(weights, weights.seen(), self.lane).factor()
+            except Exception:  # pylint: disable=broad-except
+                self._other_factor = 0.0
+        return measure.close(self._other_factor, scale, self.lane)
 
     def _align(self, mask):
         """"tl" or "br" by questions with more keys, or more queries, than the other."""
@@ -488,12 +517,17 @@ def _odd_pairs(mask, seen):
             f" ({int(wrong.sum())} pairs of {n * n})")
 
 
-def _partly(rest, there, bad):
-    keys = np.flatnonzero(bad)
-    place = f"keys {keys[0]}..{keys[-1]}"
-    if rest.outer is not None and there.outer is None:
+def _partly(most, there, odd, lane):
+    """The sentence about the pairs that do not follow the fit of most."""
+    rows, keys = (np.flatnonzero(odd[0].sum(axis) > 2) for axis in (1, 0))
+    if len(rows) == 0 or len(keys) == 0:
+        return f"{int(odd.sum())} scores are not those of the other pairs"
+    place = f"keys {keys[0]}..{keys[-1]} of queries {rows[0]}..{rows[-1]}"
+    if not measure.good(there, lane):
+        return f"in {place} scores are not those of the other pairs"
+    if most.outer is not None and there.outer is None:
         return f"in {place} no softcap is applied"
-    return f"in {place} scores are {there.factor() / rest.factor():.4g} times those of the other keys"
+    return f"in {place} scores are {there.factor() / most.factor():.4g} times those of the other pairs"
 
 
 # --- what the program is told
@@ -505,6 +539,8 @@ _PLAIN = ("q_seg=none kv_seg=none valid_q=sq valid_kv=skv sinklogit=none page=no
 def where_of(look, found):
     """The condition that every case meets which the kernel is asked, as fuzz --where takes it."""
     keys = found.keys() | _told_keys(look)
+    if "scale" not in keys:
+        keys["scale"] = "default|0.3" if "scale" in look.tells and look.stated is None else "default"
     words = [f"{key}={value}" for key, value in keys.items()]
     if not look.any_length:
         words.append("sq=" + "|".join(map(str, look.lengths)))
@@ -548,7 +584,9 @@ def spec_of(look, target):
     for role, word in (("causal", "causal"), ("window", "window")):
         if word in keys["mask"].replace("&", " ").replace(":", " ").split():
             fixed.add(role)
-    fixed |= {"masks"} if look.reading.mask and look.reading.mask.chunk else set()
+    special = look.reading.mask is None or look.reading.mask.chunk or look.reading.mask.prefix or \
+        look.reading.mask.sink
+    fixed |= {"masks"} if special else set()
     fixed |= {"softcap"} if keys["cap"] != "none" else set()
     fixed |= {"scale"} if "scale" in keys else set()
     fixed |= {"offset"} if keys["align"] == "br" else set()

@@ -55,6 +55,12 @@ class Weights:
     w: np.ndarray
     z: np.ndarray
     lse: np.ndarray | None
+    q: np.ndarray  # [hq, sq, d]
+    k: np.ndarray  # [hkv, skv, d]
+
+    def z_of(self, heads):
+        """Scores where query head n reads key head heads[n]."""
+        return self.q @ self.k[heads].swapaxes(1, 2)
 
     def seen(self):
         """Which keys have a weight, bool [hq, sq, skv]."""
@@ -78,33 +84,42 @@ def weights_of(asked, shape, told, size, seed=1):
         answer = asked(q, k, v, told)
         w[:, :, start:start + count] = answer["o"][0, :, :, :count]
         lse = answer["lse"][0] if "lse" in answer else None
-    z = q[0] @ np.repeat(k[0], s.hq // s.hkv, 0).swapaxes(1, 2)
-    return Weights(w, z, lse)
+    weights = Weights(w, w, lse, q[0], k[0])
+    weights.z = weights.z_of(np.arange(s.hq) // (s.hq // s.hkv))
+    return weights
 
 
 @dataclasses.dataclass(frozen=True)
 class Mask:
-    """Keys j with -right <= i + offset - j <= left, None for no bound; or a chunk of keys."""
+    """Keys j with -right <= i + offset - j <= left, None for no bound; or a chunk of keys. The first
+    `prefix` keys are seen by all, and the first `sink` keys whatever the left bound."""
     left: int | None = None
     right: int | None = None
     chunk: int | None = None
+    prefix: int = 0
+    sink: int = 0
 
     def seen(self, rows, keys, offset):
         back = np.arange(rows)[:, None] + offset - np.arange(keys)[None, :]
         seen = np.ones(back.shape, bool)
+        first = np.arange(keys)[None, :]
         if self.left is not None:
-            seen &= back <= self.left
+            seen &= (back <= self.left) | (first < self.sink)
         if self.right is not None:
             seen &= -back <= self.right
         if self.chunk is not None:
             own = (np.arange(rows) + offset) // self.chunk
-            seen &= own[:, None] == np.arange(keys)[None, :] // self.chunk
-        return seen
+            seen &= own[:, None] == first // self.chunk
+        return seen | (first < self.prefix)
 
     def key(self):
         """As case lines have it."""
         if self.chunk is not None:
             return f"chunked:{self.chunk}"
+        if self.prefix:
+            return f"prefix:{self.prefix}"
+        if self.sink:
+            return f"causal&(window:{self.left},0|sink:{self.sink})"
         terms = ["causal"] if self.right == 0 else []
         if self.left is not None or self.right not in (None, 0):
             terms.append("window:" + ",".join(
@@ -132,6 +147,10 @@ def mask_of(seen):
     masks = [Mask(left, right)]
     if left is not None and right == 0:
         masks.append(Mask(right=0, chunk=int(rows[starts.argmax()])))
+    odd = Mask(left, right).seen(n, n, 0) != seen
+    reach = int(np.flatnonzero(odd.any(0)).max(initial=-1)) + 1
+    if right == 0 and 0 < reach < n:
+        masks += [Mask(right=0, prefix=reach)] if left is None else [Mask(left, right, sink=reach)]
     best = min(masks, key=lambda mask: (mask.seen(n, n, 0) != seen).sum())
     return best, float((best.seen(n, n, 0) != seen).mean())
 
@@ -139,11 +158,10 @@ def mask_of(seen):
 @dataclasses.dataclass
 class Fit:
     """Logarithms of weights as outer * tanh(inner * z), or inner * z without `outer`; `rest`: root
-    mean square of what is left; `bad`: bool [hq, keys], keys that do not follow."""
+    mean square of what is left."""
     inner: float
     outer: float | None
     rest: float
-    bad: np.ndarray | None = None
 
     def factor(self):
         """Of small scores."""
@@ -193,10 +211,31 @@ def fit_of(weights, seen, lane):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, b) if rows.capped(a).rest < rows.capped(b).rest else (a, high)
     best = rows.capped((low + high) / 2)
-    fit = best if best.rest < 0.6 * plain.rest and best.inner * widest > 0.03 else plain
-    off = np.abs(rows.y - rows.centred(fit(weights.z))) > 6 * _REST[lane]
-    fit.bad = (off & rows.used).mean(axis=1) > 0.02
-    return fit
+    return best if best.rest < 0.6 * plain.rest and best.inner * widest > 0.03 else plain
+
+
+def most_fit(weights, seen, lane):
+    """The fit of most keys, and the pairs that do not follow it, bool [hq, sq, skv]; or None."""
+    keys = np.arange(seen.shape[-1])
+    followed = np.zeros(len(keys), bool)
+    for start in range(0, len(keys), 16):
+        block = (keys >= start) & (keys < start + 16)
+        if (seen & block).sum(-1).max() > 1 and good(fit_of(weights, seen & block, lane), lane):
+            followed |= block
+    fit = fit_of(weights, seen & followed, lane) if followed.any() else None
+    if fit is None or not good(fit, lane):
+        return None
+    rows = _Rows(weights, seen, lane)
+    left = np.where(rows.used, np.log(np.where(rows.used, weights.w, 1)) - fit(weights.z), np.nan)
+    return fit, rows.used & ~(np.abs(left - _densest(left, 2 * _REST[lane])) <= 6 * _REST[lane])
+
+
+def _densest(left, width):
+    """Of each row the number around which most of the others lie, [hq, sq, 1]."""
+    ordered = np.sort(left, axis=-1)  # NaN last
+    ahead = np.array([[np.searchsorted(row, row + width) for row in head] for head in ordered])
+    count = np.where(np.isfinite(ordered), ahead - np.arange(left.shape[-1]), 0)
+    return np.take_along_axis(ordered, count.argmax(-1)[..., None], -1) + width / 2
 
 
 def close(a, b, lane):

@@ -50,7 +50,7 @@ def number(x):
 
 
 def _mask_word(mask):
-    if mask.chunk is not None:
+    if mask.chunk is not None or mask.prefix or mask.sink:
         return f"mask={mask.key()}"
     if mask.left is None and mask.right in (None, 0):
         return mask.key()
@@ -63,6 +63,11 @@ def _mask_word(mask):
 def _mask_text(mask):
     if mask.chunk is not None:
         return f"causal in chunks of {mask.chunk} keys"
+    if mask.prefix:
+        return f"causal, and every query sees the first {mask.prefix} keys"
+    if mask.sink:
+        return (f"causal, window {mask.left + 1} keys (the query and {mask.left} before it) and the "
+                f"first {mask.sink} keys")
     if mask.right == 0 and mask.left is None:
         return "causal"
     if mask.right == 0:
@@ -92,15 +97,19 @@ def _mask_of_key(text):
         elif kind == "window" and "," in rest:
             left, right = (None if side == "inf" else int(side) for side in rest.split(","))
             mask = Mask(left, right if mask.right is None else mask.right)
-        elif kind == "chunked" and rest.isdigit():
-            mask = Mask(right=0, chunk=int(rest))
+        elif kind in ("chunked", "prefix") and rest.isdigit():
+            own = {"chunk" if kind == "chunked" else "prefix": int(rest)}
+            mask = Mask(right=0, **own)
         elif kind != "full":
             return None
     return mask
 
 
-def base_text(factor, lane):
-    """", as exp2 without log2(e) makes them" where the factor is one of the bases."""
+def base_text(factor, lane, d=None):
+    """", as exp2 without log2(e) makes them" where the factor is one of the bases, or the root of
+    the number of channels."""
+    if d and measure.close(factor, d**-0.5, lane):
+        return ", as 1/d makes them"
     if measure.close(factor, _LN2, lane):
         return ", as exp2 without log2(e) makes them"
     return ", as exp(log2(e) x) makes them" if measure.close(factor, 1 / _LN2, lane) else ""
@@ -130,7 +139,7 @@ def scale_difference(asked, factor, d, lane):
         return ""
     name = "1/sqrt(d)" if asked.scale == ROOT else number(asked.scale)
     return (f"scores are {factor / want:.4g} times those of the scale {name}"
-            + base_text(factor / want, lane))
+            + base_text(factor / want, lane, d if asked.scale == ROOT else None))
 
 
 def _mask_difference(asked, found):

@@ -158,7 +158,7 @@ class Stranger:
         parts = listed(answer)
         if len(parts) < len(self.returns):
             raise Unsupported(f"it returned {len(parts)} arrays, and {len(self.returns)} before")
-        return {name: _of_lane(part, q) if name == "o" else _flat(part)
+        return {name: _of_lane(part, q) if name == "o" else _flat(part, len(q.shape))
                 for name, part in zip(self.returns, parts) if name != "-"}
 
 
@@ -176,9 +176,9 @@ def _of_lane(o, q):
     return o.to(q.dtype) if framework_of(o) == "torch" else o.astype(q.dtype)
 
 
-def _flat(lse):
-    """An lse without an axis of one channel behind its queries."""
-    return lse.reshape(lse.shape[:-1]) if len(lse.shape) > 1 and lse.shape[-1] == 1 else lse
+def _flat(lse, axes):
+    """An lse without an axis of one channel behind its queries, where o has so many axes."""
+    return lse.reshape(lse.shape[:-1]) if len(lse.shape) == axes and lse.shape[-1] == 1 else lse
 
 
 def _dense(x):
