@@ -1,22 +1,40 @@
 #include "fuzz/check/arithmetic.h"
 
 namespace lockstep::fuzz::check {
+namespace {
 
-std::vector<std::string> ArithmeticsOf(const std::string& lane) {
-  if (lane == "bf16") {
-    return {"flash-bf16", "mma-bf16", "splash-bf16", "torch-math-bf16",
-            "eager-bf16"};
-  }
-  if (lane == "f16") return {"flash-f16", "mma-f16", "eager-f16"};
-  return {"cpu-f32"};
+Arithmetic Plain(const std::string& name) { return {name, name, ""}; }
+
+// Weights in 16 bits, and an exp of 13 bits as vector libraries have it.
+Arithmetic FastExp(const std::string& lane) {
+  return {"flash-" + lane + " with a fast exp", "cpu-f32",
+          "; lane = " + lane + "; p = " + lane +
+              "; exp_rel = 0x1p-13; exp_zero = weights; ftz = yes"};
 }
 
-std::string ProfileOf(const std::string& base, const Looked& looked,
+}  // namespace
+
+std::vector<Arithmetic> ArithmeticsOf(const std::string& lane) {
+  if (lane == "bf16") {
+    return {Plain("flash-bf16"), FastExp("bf16"),
+            Plain("mma-bf16"),   Plain("splash-bf16"),
+            Plain("eager-bf16"), Plain("torch-math-bf16")};
+  }
+  if (lane == "f16") {
+    return {Plain("flash-f16"), FastExp("f16"), Plain("mma-f16"),
+            Plain("eager-f16")};
+  }
+  return {Plain("cpu-f32")};
+}
+
+std::string ProfileOf(const Arithmetic& arithmetic, const Looked& looked,
                       bool bits) {
-  std::string text = "base = " + base + "; name = check-" + base;
+  std::string text = "base = " + arithmetic.base + "; name = check-" +
+                     arithmetic.base + arithmetic.fields;
   for (const std::string& field : looked.fields) {
-    const bool leave_out = (bits && field == "repeat = no") ||
-                           (base.ends_with("f32") && field == "out = f32");
+    const bool leave_out =
+        (bits && field == "repeat = no") ||
+        (arithmetic.name.ends_with("f32") && field == "out = f32");
     if (!leave_out) text += "; " + field;
   }
   return text;

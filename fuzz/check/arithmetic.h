@@ -10,13 +10,18 @@
 
 namespace lockstep::fuzz::check {
 
-// Built-in profiles of a lane ("f32"), the strictest first.
-std::vector<std::string> ArithmeticsOf(const std::string& lane);
+struct Arithmetic {
+  std::string name;    // for people
+  std::string base;    // of its profile
+  std::string fields;  // beside those of the base, each with "; " before it
+};
 
-// A profile on one line: the arithmetic of a built-in one, and the conventions
-// that were seen. `bits`: the same call gives the same bits, as pairs of calls
-// are compared.
-std::string ProfileOf(const std::string& base, const Looked& looked,
+// Those of kernels of a lane ("f32"), the strictest first.
+std::vector<Arithmetic> ArithmeticsOf(const std::string& lane);
+
+// A profile on one line: that arithmetic, and the conventions that were seen.
+// `bits`: the same call gives the same bits, as pairs of calls are compared.
+std::string ProfileOf(const Arithmetic& arithmetic, const Looked& looked,
                       bool bits = false);
 
 }  // namespace lockstep::fuzz::check

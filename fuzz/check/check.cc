@@ -98,10 +98,6 @@ bool Check::Read() {
   screen_.Say(looked_.name, looked_.place + ", " + Listed(looked_.lanes) +
                                 ", returns " + looked_.returns);
   SayReading();
-  const auto lines = ReadingLines(looked_, lane_);
-  if (!lines.ok()) return Refuse(lines.status());
-  if (!ChooseArithmetic(lines.value())) return false;
-  screen_.Release();
   return true;
 }
 
@@ -125,30 +121,48 @@ void Check::SayReading() {
   }
 }
 
-bool Check::ChooseArithmetic(const std::vector<std::string>& lines) {
+bool Check::Judge(const std::vector<std::string>& reading,
+                  const std::vector<std::string>& shapes, size_t from) {
   const bool odd = !looked_.differs.empty() || !looked_.trouble.empty();
-  std::string wrong;
-  for (const std::string& base : ArithmeticsOf(lane_)) {
-    profile_ = ProfileOf(base, looked_);
-    Judging how = How(false);
-    how.seconds = kReading;
-    const Result<Answers> answers = JudgeLines(lines, how);
-    if (!answers.ok()) return Refuse(answers.status());
-    if (AllSkipped(answers.value())) {
-      return Refuse(Status::Error(looked_.name + " takes no case of check: " +
-                                  FirstReason(answers.value())));
-    }
-    const CaseResult* first = answers->Wrong();
-    if (first == nullptr) {
-      base_ = base;
-      // What was measured may show in other shapes only.
+  const std::vector<Arithmetic> all = ArithmeticsOf(lane_);
+  std::string wrong, skipped;
+  size_t wrong_by = from;
+  bool wrong_shape = false;
+  for (size_t n = from; n < all.size() && !(odd && !wrong.empty()); ++n) {
+    profile_ = ProfileOf(all[n], looked_);
+    for (const bool thorough : {false, true}) {
+      Judging how = How(thorough);
+      how.seconds =
+          thorough ? std::min(kShapes, std::max(Left(), 0.0)) : kReading;
+      Result<Answers> answers = JudgeLines(thorough ? shapes : reading, how);
+      if (!answers.ok()) return Refuse(answers.status());
+      if (!answers->cases.empty() && AllSkipped(answers.value())) {
+        skipped = FirstReason(answers.value());
+        break;
+      }
+      if (const CaseResult* first = answers->Wrong()) {
+        if (wrong.empty() || (thorough && !wrong_shape)) {
+          wrong = first->line;
+          wrong_by = n;
+          wrong_shape = thorough;
+        }
+        break;
+      }
+      if (!thorough) continue;
+      arithmetic_ = n;
+      shapes_ = std::move(answers.value());
       return true;
     }
-    if (wrong.empty()) wrong = first->line;
-    if (odd) break;
   }
-  base_ = ArithmeticsOf(lane_).front();
-  profile_ = ProfileOf(base_, looked_);
+  // An arithmetic that bounds nothing may be the kernel's own.
+  unjudged_ = skipped;
+  if (!skipped.empty() && lane_ != looked_.lanes.front()) return false;
+  if (wrong.empty()) {
+    return Refuse(
+        Status::Error(looked_.name + " takes no case of check: " + skipped));
+  }
+  arithmetic_ = wrong_by;
+  profile_ = ProfileOf(all[wrong_by], looked_);
   return Fail(wrong);
 }
 
@@ -193,21 +207,27 @@ bool Check::Fail(const std::string& line) {
 }
 
 bool Check::JudgeShapes() {
-  const auto lines = ShapeLines(looked_, lane_);
-  if (!lines.ok()) return Refuse(lines.status());
-  outcome_.lines = lines.value();
-  Judging how = How(true);
-  how.seconds = std::min(kShapes, std::max(Left(), 0.0));
-  const Result<Answers> answers = JudgeLines(lines.value(), how);
-  if (!answers.ok()) return Refuse(answers.status());
-  const CaseResult* wrong = answers->Wrong();
-  if (wrong != nullptr) return Fail(wrong->line);
-  const verify::RunStatistics& seen = answers->statistics;
-  const verify::Totals& totals = answers->totals;
-  const auto all = static_cast<int64_t>(lines->size());
+  const auto reading = ReadingLines(looked_, lane_);
+  const auto shapes = ShapeLines(looked_, lane_);
+  if (!reading.ok()) return Refuse(reading.status());
+  if (!shapes.ok()) return Refuse(shapes.status());
+  lines_ = shapes.value();
+  outcome_.lines = lines_;
+  if (!Judge(reading.value(), lines_)) return false;
+  screen_.Release();
+  judged_lanes_ = {lane_};
+  SayShapes(shapes_, lines_.size());
+  return true;
+}
+
+void Check::SayShapes(const Answers& answers, size_t shapes) {
+  const verify::RunStatistics& seen = answers.statistics;
+  const verify::Totals& totals = answers.totals;
+  const auto all = static_cast<int64_t>(shapes);
   screen_.Say("right", Grouped(totals.pass) + " of " + Count(all, "shape") +
                            ", " + Grouped(seen.by_envelope) +
-                           " outputs, each inside what " + base_ +
+                           " outputs, each inside what " +
+                           ArithmeticsOf(lane_)[arithmetic_].name +
                            " arithmetic allows");
   screen_.Say("", Count(seen.probe_inputs, "further input") +
                       " with one exact answer each: a wrong key, head or row "
@@ -219,61 +239,91 @@ bool Check::JudgeShapes() {
                         Count(seen.canaries, "kernel") +
                         " with a planted bug in its place were caught");
   }
-  for (const CaseResult& result : answers->cases) {
+  for (const CaseResult& result : answers.cases) {
     if (result.verdict == Verdict::kPass) continue;
     unseen_.push_back(result.line + " (" + result.reason + ")");
   }
   if (totals.not_run > 0) Cut(Count(totals.not_run, "shape"));
   shapes_whole_ = totals.pass == all && seen.probe_inputs > 0 &&
                   seen.canaries > 0 && seen.canaries_caught == seen.canaries;
-  return true;
 }
 
 bool Check::JudgeOtherLanes() {
-  const std::string own_base = base_, own_profile = profile_;
+  const std::string profile = profile_;
+  const size_t arithmetic = arithmetic_;
   for (size_t n = 1; n < looked_.lanes.size(); ++n) {
-    const std::string& lane = looked_.lanes[n];
     if (Left() < kClaims + 8) {
-      Cut(lane);
+      Cut(looked_.lanes[n]);
       continue;
     }
-    lane_ = lane;
-    const auto lines = ReadingLines(looked_, lane);
-    if (!lines.ok()) return Refuse(lines.status());
-    if (!ChooseArithmetic(lines.value())) return false;
-    screen_.Say("", lane + ": " +
-                        Count(static_cast<int64_t>(lines->size()), "shape") +
-                        " inside what " + base_ + " arithmetic allows");
+    lane_ = looked_.lanes[n];
+    const auto reading = ReadingLines(looked_, lane_);
+    if (!reading.ok()) return Refuse(reading.status());
+    const std::vector<std::string> last = {reading->back()};
+    if (!Judge(reading.value(), last)) {
+      if (unjudged_.empty()) return false;
+      unseen_.push_back(lane_ + " (" + unjudged_ + ")");
+      continue;
+    }
+    judged_lanes_.push_back(lane_);
+    unseen_.push_back(lane_ + " in other shapes");
+    screen_.Say("", lane_ + ": " +
+                        Count(static_cast<int64_t>(reading->size()), "shape") +
+                        " inside what " +
+                        ArithmeticsOf(lane_)[arithmetic_].name +
+                        " arithmetic allows");
   }
   lane_ = looked_.lanes.front();
-  base_ = own_base;
-  profile_ = own_profile;
+  arithmetic_ = arithmetic;
+  profile_ = profile;
   return true;
 }
 
 bool Check::Draw() {
   Drawing how;
-  how.profile = profile_;
   how.stop = request_.stop;
-  if (request_.budget.cases) {
-    how.cases = *request_.budget.cases;
-  } else {
-    // Behind it come pairs of calls; a third where there is more time than 60
-    // s.
-    how.seconds = std::min(Left() - kClaims - 2, std::max(20.0, Left() / 3));
-    if (*how.seconds < 1) {
-      Cut("drawn cases");
-      return true;
+  for (;;) {
+    how.profile = profile_;
+    if (request_.budget.cases) {
+      how.cases = *request_.budget.cases;
+    } else {
+      // Pairs of calls come behind it; a third where there is more than 60 s.
+      how.seconds = std::min(Left() - kClaims - 2, std::max(20.0, Left() / 3));
+      if (*how.seconds < 1) {
+        Cut("drawn cases");
+        return true;
+      }
     }
-  }
-  Result<Drawn> drawn = DrawCases(looked_, how);
-  if (!drawn.ok()) return Refuse(drawn.status());
-  drawn_ = std::move(drawn.value());
-  if (!drawn_.faults.empty()) {
-    return Fail(verify::MinimalLine(drawn_.faults.front().shrunk.sequence));
+    Result<Drawn> drawn = DrawCases(looked_, how);
+    if (!drawn.ok()) return Refuse(drawn.status());
+    drawn_ = std::move(drawn.value());
+    if (drawn_.faults.empty()) break;
+    const std::string line =
+        verify::MinimalLine(drawn_.faults.front().shrunk.sequence);
+    if (!Widen(line)) return Fail(line);
   }
   SayDrawn();
   return true;
+}
+
+bool Check::Widen(const std::string& line) {
+  const std::vector<Arithmetic> all = ArithmeticsOf(lane_);
+  const std::string before = profile_;
+  std::vector<std::string> lines = lines_;
+  lines.push_back(line);
+  for (size_t n = arithmetic_ + 1; n < all.size(); ++n) {
+    profile_ = ProfileOf(all[n], looked_);
+    Judging how = How(true);
+    how.seconds = std::max(Left(), 1.0);
+    const Result<Answers> answers = JudgeLines(lines, how);
+    if (!answers.ok() || answers->Wrong() != nullptr) continue;
+    arithmetic_ = n;
+    screen_.Say("", "a drawn case needs " + all[n].name +
+                        " arithmetic, which all shapes are judged by now");
+    return true;
+  }
+  profile_ = before;
+  return false;
 }
 
 void Check::SayDrawn() {
@@ -285,8 +335,7 @@ void Check::SayDrawn() {
   screen_.Say("drawn", text + "; " + drawn_.sizes);
   if (looked_.reach > 0) {
     screen_.Say("", Count(drawn_.past, "case") +
-                        " with more keys than the "
-                        "window holds");
+                        " with more keys than the window holds");
   }
   for (const Fault& told : drawn_.conventions) {
     screen_.Say("", "NaN: " + told.convention);
@@ -303,7 +352,7 @@ void Check::CompareBits() {
       verify::ParseClaims("repeat, batch, heads");
   if (!lines.ok() || !claims.ok()) return Cut("same bits");
   Judging how = How(true);
-  how.profile = ProfileOf(base_, looked_, true);
+  how.profile = ProfileOf(ArithmeticsOf(lane_)[arithmetic_], looked_, true);
   how.claims = claims.value();
   how.seconds = std::min(kClaims, Left());
   const Result<Answers> answers = JudgeLines(lines.value(), how);
@@ -369,13 +418,14 @@ void Check::Conclude() {
     outcome_.exit_code = verify::kExitVacuous;
     return;
   }
-  const std::string time = "in " + Seconds(Spent());
+  const std::string all =
+      Listed(judged_lanes_) + under + ", in " + Seconds(Spent());
   if (!request_.is.empty()) {
-    screen_.Say("PASS", under.empty() ? time : under.substr(1) + ", " + time);
+    screen_.Say("PASS", all);
     outcome_.verdict = "pass";
     return;
   }
-  screen_.Say("time", Seconds(Spent()) + under);
+  screen_.Say("judged", all);
   screen_.SayLast("CONSISTENT with: " + looked_.is);
   outcome_.verdict = "consistent";
   outcome_.exit_code =

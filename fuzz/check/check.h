@@ -53,11 +53,18 @@ class Check {
   Judging How(bool thorough) const;
   // Each step returns whether to go on; otherwise the outcome is set.
   bool Read();
-  bool ChooseArithmetic(const std::vector<std::string>& lines);
   void SayReading();
+  // Judges the lines with each arithmetic of the lane, from `from` on, until
+  // one fits: first those that tell readings apart, then all shapes.
+  bool Judge(const std::vector<std::string>& reading,
+             const std::vector<std::string>& shapes, size_t from = 0);
   bool JudgeShapes();
+  void SayShapes(const Answers& answers, size_t shapes);
   bool JudgeOtherLanes();
   bool Draw();
+  // Whether another arithmetic of the lane fits a drawn case that is wrong, and
+  // all shapes.
+  bool Widen(const std::string& line);
   void SayDrawn();
   void CompareBits();
   void SayUnseen();
@@ -71,12 +78,17 @@ class Check {
   Screen& screen_;
   const Clock::time_point start_ = Clock::now();
   Looked looked_;
-  std::string lane_, base_, profile_;
+  std::string lane_, profile_;
+  size_t arithmetic_ = 0;  // of the lane's list
+  Answers shapes_;         // judged by it
   Outcome outcome_;
   Status refused_;
   std::vector<std::string> cut_;     // steps that the budget left out
   std::vector<std::string> unseen_;  // and what was not looked at
   bool shapes_whole_ = false;        // all shapes passed
+  std::vector<std::string> lines_;   // the shapes
+  std::vector<std::string> judged_lanes_;
+  std::string unjudged_;  // why a lane proves nothing; empty: it does
   Drawn drawn_;
 };
 

@@ -44,11 +44,11 @@ std::string Square(int64_t n, const std::string& rest) {
 Result<std::vector<std::string>> ReadingLines(const Looked& looked,
                                               const std::string& lane) {
   const int64_t past = std::max<int64_t>(67, looked.reach + 40);
-  return Within(
-      {Square(past, "d=64"), "hq=4 hkv=2 sq=19 skv=" + std::to_string(past) + " d=32",
-       "hq=2 sq=" + std::to_string(past) + " skv=19 d=32",
-       Square(past, "hq=2 d=64 fill=normal:1+caps:0.1,20 cap=1")},
-      looked, lane);
+  return Within({Square(past, "d=64"),
+                 "hq=4 hkv=2 sq=19 skv=" + std::to_string(past) + " d=32",
+                 "hq=2 sq=" + std::to_string(past) + " skv=19 d=32",
+                 Square(past, "hq=2 d=64 fill=normal:1+caps:0.1,20 cap=1")},
+                looked, lane);
 }
 
 Result<std::vector<std::string>> ShapeLines(const Looked& looked,

@@ -136,8 +136,9 @@ def _answering(stranger, framework, size, base):
 
 
 def _scale_told(stranger, d):
+    """A scale that has to be given, or whose default is a number."""
     return {n: d**-0.5 for n, p in stranger.parameters.items()
-            if p.default is p.empty and role_of(n) == "scale"}
+            if role_of(n) == "scale" and p.default not in (None, 0)}
 
 
 def _tried(stranger, framework, lane, size, told):
@@ -246,7 +247,8 @@ class Look:
             if role == "causal":
                 self.tells[role] = (name, "", "")
             elif role == "scale":
-                self.tells[role] = (name, "always" if p.default is p.empty else "", "")
+                root = p.default in (None, 0)
+                self.tells[role] = (name, "" if root else "always", "")
             elif not self._tell(role, name, p):
                 self.unseen.append(f"{name}= other than {p.default}")
 
@@ -285,9 +287,10 @@ class Look:
         n = max((n for n in self.lengths), default=0)
         try:
             if role == "softcap":
-                shape = self._shape(n)
-                weights = measure.weights_of(self.found.asked(), shape, self._told(d, **{name: value}), 1)
-                return measure.fit_of(weights, weights.seen(), self.lane).outer is None
+                plain, off = (measure.fit_of(w, w.seen(), self.lane) for w in (
+                    measure.weights_of(self.found.asked(), self._shape(n), told, 1)
+                    for told in (self._told(d), self._told(d, **{name: value}))))
+                return off.outer is None and abs(off.factor() - plain.factor()) < 0.05 * plain.factor()
             return self._mask(self._longest(), self._told(d, **{name: value})).left is None
         except Exception:  # pylint: disable=broad-except
             return False
@@ -331,11 +334,14 @@ class Look:
         self.longest = n
         shape = self._shape(n)
         told, asked, lane = self._told_by_statement(shape.d), self.found.asked(), self.lane
-        small = measure.weights_of(asked, shape, told, 0.5)
-        seen = small.seen()
+        tiny = measure.weights_of(asked, shape, told, 0.05)
+        seen = tiny.seen()
+        factor = max(abs(measure.fit_of(tiny, seen, lane).factor()), 1e-6)
+        self.gentle = 0.5 / (factor * shape.d**0.5)
+        small = measure.weights_of(asked, shape, told, self.gentle)
         mask, odd = measure.mask_of(seen[0])
         if odd > 0.05:
-            raise Unreadable("its mask is none of full, causal, window and chunks")
+            raise Unreadable("its mask is none of full, causal, window, chunks, prefix")
         self.trouble = _odd_pairs(mask, seen[0]) if odd else ""
         gentle = measure.fit_of(small, seen, lane)
         size = 14 if lane != "f16" else 2
@@ -363,7 +369,7 @@ class Look:
         if not self.groups or self.trouble:
             return
         shape = self._shape(min((n for n in self.lengths if n >= 16), default=longest), hq=4, hkv=2)
-        weights = measure.weights_of(self.found.asked(), shape, told, 0.5)
+        weights = measure.weights_of(self.found.asked(), shape, told, self.gentle)
         seen = weights.seen()
         if measure.good(measure.fit_of(weights, seen, self.lane), self.lane):
             return
@@ -375,16 +381,13 @@ class Look:
     def _numbers(self, fit, d):
         """Scale and cap of a fit; self.trouble says so where no usual scale explains it."""
         lane, factor = self.lane, fit.factor()
-        if self.stated is not None and self.stated.scale != ROOT:
-            scales = [self.stated.scale]
-        else:
-            scales = [d**-0.5] + [s for s in (1.0, *sorted(self.constants))
-                                     if measure.close(factor, s, lane) and self._at_other(s)]
         caps = sorted(self.constants) + ([self.stated.cap] if self.stated and self.stated.cap else [])
-        scale = next((s for s in scales if s > 0 and measure.close(factor, s, lane)), None)
+        fixed = [self.stated.scale] if self.stated and self.stated.scale != ROOT else [
+            1.0, *sorted(self.constants)]
+        scale = ROOT if self._is_scale(factor, lambda d: d**-0.5) else next(
+            (s for s in fixed if s > 0 and self._is_scale(factor, lambda d, s=s: s)), None)
         if scale is not None:
-            cap = None if fit.outer is None else measure.rounded(fit.outer, caps, lane)
-            return ROOT if scale == d**-0.5 else scale, cap
+            return scale, None if fit.outer is None else measure.rounded(fit.outer, caps, lane)
         asked = self.stated or Reading()
         if fit.outer is None:
             self.trouble = self.trouble or reading.scale_difference(asked, factor, d, lane)
@@ -400,9 +403,12 @@ class Look:
                                         + reading.base_text(behind, lane))
         return asked.scale, cap
 
-    def _at_other(self, scale):
-        """Whether the scale is that of heads of another size, too, as far as one is taken."""
+    def _is_scale(self, factor, scale_of):
+        """Whether the factor is the scale that `scale_of` says of d, at another d, too, as far as the
+        kernel takes one."""
         own = self._shape(1).d
+        if not measure.close(factor, scale_of(own), self.lane):
+            return False
         other = next((n for n in self.channels if n != own and n >= 16), None)
         if other is None:
             return True
@@ -410,11 +416,11 @@ class Look:
             n = min((n for n in self.lengths if n >= 16), default=self.found.size[0])
             try:
                 weights = measure.weights_of(self.found.asked(), self._shape(n, d=other, dv=other),
-                                             self._told_by_statement(other), 0.5)
+                                             self._told_by_statement(other), self.gentle)
                 self._other_factor = measure.fit_of(weights, weights.seen(), self.lane).factor()
             except Exception:  # pylint: disable=broad-except
                 self._other_factor = 0.0
-        return measure.close(self._other_factor, scale, self.lane)
+        return measure.close(self._other_factor, scale_of(other), self.lane)
 
     def _align(self, mask):
         """"tl" or "br" by questions with more keys, or more queries, than the other."""
@@ -424,7 +430,7 @@ class Look:
         for sq, skv in ((s, 2 * s),) if self.wider else ((2 * s, s),):
             shape = self._shape(s, sq=sq, skv=skv)
             told = self._told_by_statement(shape.d)
-            seen = measure.weights_of(self.found.asked(), shape, told, 0.5).seen()[0]
+            seen = measure.weights_of(self.found.asked(), shape, told, self.gentle).seen()[0]
             fits = [name for name, offset in (("tl", 0), ("br", skv - sq))
                     if (mask.seen(sq, skv, offset) == seen).all()]
             if not fits:
@@ -478,7 +484,7 @@ class Look:
         if not self.taller or not empty.any():
             return
         try:
-            o = measure.weights_of(self.found.asked(), shape, self._told_by_statement(shape.d), 0.5).w[0]
+            o = measure.weights_of(self.found.asked(), shape, self._told_by_statement(shape.d), self.gentle).w[0]
         except Exception:  # pylint: disable=broad-except
             o = np.full((shape.sq, shape.skv), np.nan)
         if not (o[empty] == 0).all() or self.lse:
@@ -496,7 +502,7 @@ class Look:
         for name in ("lse", "lse_sh") if str(returned[1][1]).endswith("float32") else ():
             stranger.returns = ("o", name)
             try:
-                again = measure.weights_of(self.found.asked(), shape, told, 0.5)
+                again = measure.weights_of(self.found.asked(), shape, told, self.gentle)
                 self.lse = self.lse or measure.lse_base(again, seen, fit)
             except Exception:  # pylint: disable=broad-except
                 continue
@@ -573,7 +579,11 @@ def _told_keys(look):
 
 
 def _told_text(look):
-    names = [name for role, (name, _, _) in look.tells.items() if role != "scale"]
+    """The parameters that cases give their values, and what a number for a window means."""
+    means = {"keys": " (the query's own key and W - 1 before it)",
+             "before": " (the query's own key and W before it)"}
+    names = [name + ("=W" + means[form] if role == "window" and form in means else "")
+             for role, (name, form, _) in look.tells.items()]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
