@@ -1,5 +1,7 @@
 #include "fuzz/check/arithmetic.h"
 
+#include "verify/candidate/candidate.h"
+
 namespace lockstep::fuzz::check {
 namespace {
 
@@ -27,8 +29,15 @@ std::vector<Arithmetic> ArithmeticsOf(const std::string& lane) {
   return {Plain("cpu-f32")};
 }
 
+std::vector<Arithmetic> ArithmeticsOf(const Looked& looked,
+                                      const std::string& lane) {
+  if (!looked.own_profile) return ArithmeticsOf(lane);
+  return {{"its own", verify::kProfileFromCandidate, ""}};
+}
+
 std::string ProfileOf(const Arithmetic& arithmetic, const Looked& looked,
                       bool bits) {
+  if (looked.own_profile) return arithmetic.base;
   std::string text = "base = " + arithmetic.base + "; name = check-" +
                      arithmetic.base + arithmetic.fields;
   for (const std::string& field : looked.fields) {

@@ -18,6 +18,9 @@ struct Arithmetic {
 
 // Those of kernels of a lane ("f32"), the strictest first.
 std::vector<Arithmetic> ArithmeticsOf(const std::string& lane);
+// The same of this kernel: the profile that it states, where it states one.
+std::vector<Arithmetic> ArithmeticsOf(const Looked& looked,
+                                      const std::string& lane);
 
 // A profile on one line: that arithmetic, and the conventions that were seen.
 // `bits`: the same call gives the same bits, as pairs of calls are compared.

@@ -112,7 +112,7 @@ void Check::SayReading() {
     screen_.Say("",
                 "with other values of " + looked_.told + " as each case says");
   }
-  if (request_.is.empty() && looked_.trouble.empty()) {
+  if (request_.is.empty() && looked_.trouble.empty() && !looked_.takes_calls) {
     screen_.Say("", "is that what you mean?   lockstep check " +
                         verify::ShellWord(request_.kernel) + " --is " +
                         verify::ShellQuote(looked_.is));
@@ -124,7 +124,7 @@ void Check::SayReading() {
 bool Check::Judge(const std::vector<std::string>& reading,
                   const std::vector<std::string>& shapes, size_t from) {
   const bool odd = !looked_.differs.empty() || !looked_.trouble.empty();
-  const std::vector<Arithmetic> all = ArithmeticsOf(lane_);
+  const std::vector<Arithmetic> all = ArithmeticsOf(looked_, lane_);
   std::string wrong, skipped;
   size_t wrong_by = from;
   bool wrong_shape = false;
@@ -227,7 +227,7 @@ void Check::SayShapes(const Answers& answers, size_t shapes) {
   screen_.Say("right", Grouped(totals.pass) + " of " + Count(all, "shape") +
                            ", " + Grouped(seen.by_envelope) +
                            " outputs, each inside what " +
-                           ArithmeticsOf(lane_)[arithmetic_].name +
+                           ArithmeticsOf(looked_, lane_)[arithmetic_].name +
                            " arithmetic allows");
   screen_.Say("", Count(seen.probe_inputs, "further input") +
                       " with one exact answer each: a wrong key, head or row "
@@ -270,7 +270,7 @@ bool Check::JudgeOtherLanes() {
     screen_.Say("", lane_ + ": " +
                         Count(static_cast<int64_t>(reading->size()), "shape") +
                         " inside what " +
-                        ArithmeticsOf(lane_)[arithmetic_].name +
+                        ArithmeticsOf(looked_, lane_)[arithmetic_].name +
                         " arithmetic allows");
   }
   lane_ = looked_.lanes.front();
@@ -307,7 +307,7 @@ bool Check::Draw() {
 }
 
 bool Check::Widen(const std::string& line) {
-  const std::vector<Arithmetic> all = ArithmeticsOf(lane_);
+  const std::vector<Arithmetic> all = ArithmeticsOf(looked_, lane_);
   const std::string before = profile_;
   std::vector<std::string> lines = lines_;
   lines.push_back(line);
@@ -352,7 +352,8 @@ void Check::CompareBits() {
       verify::ParseClaims("repeat, batch, heads");
   if (!lines.ok() || !claims.ok()) return Cut("same bits");
   Judging how = How(true);
-  how.profile = ProfileOf(ArithmeticsOf(lane_)[arithmetic_], looked_, true);
+  how.profile =
+      ProfileOf(ArithmeticsOf(looked_, lane_)[arithmetic_], looked_, true);
   how.claims = claims.value();
   how.seconds = std::min(kClaims, Left());
   const Result<Answers> answers = JudgeLines(lines.value(), how);

@@ -125,7 +125,9 @@ class Rounds {
                      Target::Open(looked_.spec, how_.profile, looked_.op));
     target_.stop = how_.stop;
     ASSIGN_OR_RETURN(plan_.domain, verify::FindDomain(looked_.op));
-    ASSIGN_OR_RETURN(plan_.where, ParseWhere(looked_.where));
+    if (!looked_.where.empty()) {
+      ASSIGN_OR_RETURN(plan_.where, ParseWhere(looked_.where));
+    }
     plan_.draw.lane = target_.lane;
     plan_.max_signatures = 1;
     plan_.shrink_seconds = kShrinking;

@@ -63,7 +63,10 @@ Result<Answers> JudgeLines(const std::vector<std::string>& lines,
   ASSIGN_OR_RETURN(candidates[0], verify::ParseCandidate(how.spec));
   RETURN_IF_ERROR(candidates[0]->Start());
   verify::RunOptions options = OptionsOf(how);
-  ASSIGN_OR_RETURN(options.judge.profile, verify::LoadProfile(how.profile));
+  ASSIGN_OR_RETURN(options.judge.profile,
+                   how.profile == verify::kProfileFromCandidate
+                       ? verify::StatedProfileOf(*candidates[0])
+                       : verify::LoadProfile(how.profile));
   ASSIGN_OR_RETURN(
       verify::Run run,
       verify::Run::Prepare(std::move(jobs), std::move(candidates), options));

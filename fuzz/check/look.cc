@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "verify/base/status_macros.h"
@@ -105,10 +106,30 @@ Looked FromPython(const json& said) {
 
 }  // namespace
 
+namespace {
+
+// FILE.py:FUNCTION or MODULE:FUNCTION without facts; null: it is no such spec.
+std::optional<std::string> FunctionOf(const std::string& kernel) {
+  const bool py = kernel.starts_with("py:");
+  const std::string target = py ? kernel.substr(3) : kernel;
+  const bool file = target.find(".py:") != target.npos;
+  const bool facts = target.find(',') != target.npos;
+  return (py || file) && !facts ? std::optional(target) : std::nullopt;
+}
+
+}  // namespace
+
 Result<Looked> Look(const std::string& kernel, const Keys& stated) {
-  const std::string target =
-      kernel.starts_with("py:") ? kernel.substr(3) : kernel;
-  ASSIGN_OR_RETURN(const json said, AskPython(target, stated));
+  const std::optional<std::string> function = FunctionOf(kernel);
+  if (!function) {
+    const bool object = kernel.ends_with(".so") && !kernel.starts_with("so:");
+    const bool path = kernel.find('/') != kernel.npos;
+    return LookAtCalls((object ? path ? "so:" : "so:./" : "") + kernel, stated);
+  }
+  ASSIGN_OR_RETURN(const json said, AskPython(*function, stated));
+  if (said.value("declared", false)) {
+    return LookAtCalls("py:" + *function + said.value("facts", ""), stated);
+  }
   return FromPython(said);
 }
 

@@ -36,6 +36,8 @@ struct Looked {
   std::vector<std::string> limits;  // what it does not take
   std::vector<std::string> fields;  // of its profile, as it was seen to be
   std::vector<std::string> yours;   // conventions, a sentence each
+  bool takes_calls = false;         // it is told of each call what it asks for
+  bool own_profile = false;         // it states a profile
   bool wide = false;                // o is f32 beside tensors of 16 bits
   int64_t reach = 0;                // keys before a query that its window holds
   int64_t longest = 0;  // keys that the measurement had; 0: there was none
@@ -45,6 +47,9 @@ struct Looked {
 // keys of --is. Other kernels are started and asked who they are. Errors: one
 // line; exit 2.
 Result<Looked> Look(const std::string& kernel, const Keys& stated);
+
+// The same of a kernel that is told of each call what it asks for.
+Result<Looked> LookAtCalls(const std::string& spec, const Keys& stated);
 
 // "causal window=128 softcap=50" as keys of a case line. Errors: one line.
 Result<Keys> ParseStated(const std::string& text);

@@ -17,14 +17,21 @@ namespace {
 Result<std::vector<std::string>> Within(const std::vector<std::string>& bases,
                                         const Looked& looked,
                                         const std::string& lane) {
-  ASSIGN_OR_RETURN(const std::vector<WhereKey> where, ParseWhere(looked.where));
+  std::vector<WhereKey> where;
+  if (!looked.where.empty()) {
+    ASSIGN_OR_RETURN(where, ParseWhere(looked.where));
+  }
   std::vector<std::string> lines;
   std::string why;
   for (size_t n = 0; n < bases.size(); ++n) {
     const std::string text =
         looked.op + " " + bases[n] + (lane == "f32" ? "" : " lane=" + lane);
-    ASSIGN_OR_RETURN(verify::Case c, verify::ParseCase(text, verify::Ops()));
-    const auto met = WithKeys(where, {std::move(c)}, n, &why);
+    Result<verify::Case> c = verify::ParseCase(text, verify::Ops());
+    if (!c.ok()) {
+      why = c.message();
+      continue;
+    }
+    const auto met = WithKeys(where, {std::move(c.value())}, n, &why);
     if (!met) continue;
     const std::string line = verify::MinimalLine(*met);
     const bool twice =

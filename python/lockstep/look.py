@@ -309,7 +309,7 @@ class Look:
 
     def _mask(self, n, told):
         shape = self._shape(n)
-        seen = measure.weights_of(self.found.asked(), shape, told, 0.3).seen()[0]
+        seen = measure.weights_of(self.found.asked(), shape, told, 0.05).seen()[0]
         return measure.mask_of(seen)[0]
 
     def _told_by_statement(self, d):
@@ -628,7 +628,11 @@ def looked(target, words):
     """What the program gets, as a dict."""
     function = load(target)
     if hasattr(function, "__lockstep__") or "call" in parameters_of(function):
-        return {"declared": True, "op": facts_of(function).op[0]}
+        given = facts_of(function)
+        framework = frameworks_of(function)[0]
+        guessed = framework if not hasattr(function, "__lockstep__") and framework != "numpy" else ""
+        return {"declared": True, "op": given.op[0],
+                "facts": f",framework={guessed}" if guessed else ""}
     look = Look(function, words)
     result = {"name": target.rpartition(":")[2],
               "place": place_of_function(look.found.stranger.function, look.found.framework),
