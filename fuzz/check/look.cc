@@ -5,9 +5,8 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -17,8 +16,6 @@
 
 namespace lockstep::fuzz::check {
 namespace {
-
-using nlohmann::json;
 
 // A file that goes when this does.
 class Scratch {
@@ -39,11 +36,14 @@ class Scratch {
 // Seconds that the kernel's module, and all that is asked of it, may take.
 constexpr double kPatience = 120;
 
-// What lockstep.look says of a function of a file or module.
-Result<json> AskPython(const std::string& target, const Keys& stated) {
+// Names with their values, in the order said.
+using Said = std::multimap<std::string, std::string>;
+
+// What lockstep.looked says of a function of a file or module.
+Result<Said> AskPython(const std::string& target, const Keys& stated) {
   const Scratch out;
   verify::ChildLaunch launch;
-  launch.arguments = {verify::PythonProgram(), "-m", "lockstep.look", target,
+  launch.arguments = {verify::PythonProgram(), "-m", "lockstep.looked", target,
                       out.path()};
   for (const auto& [key, value] : stated) {
     launch.arguments.push_back(key + "=" + value);
@@ -54,53 +54,51 @@ Result<json> AskPython(const std::string& target, const Keys& stated) {
     if (failure) return Status::Error(target + ": " + failure->message);
   }
   std::ifstream file(out.path());
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-  json said = json::parse(text, nullptr, false);
-  if (!said.is_object()) {
+  Said said;
+  for (std::string name, value; file >> name && std::getline(file, value);) {
+    said.insert({name, value.empty() ? value : value.substr(1)});
+  }
+  if (said.empty()) {
     return Status::Error(
         target + ": " + child->HowItEnded(" while check looked at it").message +
         child->LastWords());
   }
-  if (said.contains("error")) {
-    return Status::Error(target + ": " + said["error"].get<std::string>());
-  }
-  return said;
+  const auto error = said.find("error");
+  if (error == said.end()) return said;
+  return Status::Error(target + ": " + error->second);
 }
 
-Looked FromPython(const json& said) {
+Looked FromPython(const Said& said) {
   Looked looked;
-  const auto text = [&](const char* name, std::string* to) {
-    *to = said.value(name, "");
-  };
-  const auto list = [&](const char* name, std::vector<std::string>* to) {
-    *to = said.value(name, std::vector<std::string>());
-  };
-  for (const auto& [name, to] :
-       std::initializer_list<std::pair<const char*, std::string*>>{
-           {"spec", &looked.spec},
-           {"name", &looked.name},
-           {"place", &looked.place},
-           {"returns", &looked.returns},
-           {"computes", &looked.computes},
-           {"is", &looked.is},
-           {"differs", &looked.differs},
-           {"trouble", &looked.trouble},
-           {"unreadable", &looked.unreadable},
-           {"told", &looked.told},
-           {"where", &looked.where},
-           {"beside", &looked.beside},
-           {"lse", &looked.lse_base}}) {
-    text(name, to);
+  const std::map<std::string, std::string*> texts = {
+      {"spec", &looked.spec},
+      {"name", &looked.name},
+      {"place", &looked.place},
+      {"returns", &looked.returns},
+      {"computes", &looked.computes},
+      {"is", &looked.is},
+      {"differs", &looked.differs},
+      {"trouble", &looked.trouble},
+      {"unreadable", &looked.unreadable},
+      {"told", &looked.told},
+      {"where", &looked.where},
+      {"beside", &looked.beside},
+      {"lse", &looked.lse_base}};
+  const std::map<std::string, std::vector<std::string>*> lists = {
+      {"lanes", &looked.lanes},
+      {"unseen", &looked.unseen},
+      {"limits", &looked.limits},
+      {"fields", &looked.fields},
+      {"yours", &looked.yours}};
+  const std::map<std::string, int64_t*> numbers = {
+      {"reach", &looked.reach}, {"longest", &looked.longest}};
+  for (const auto& [name, value] : said) {
+    if (texts.contains(name)) *texts.at(name) = value;
+    if (lists.contains(name)) lists.at(name)->push_back(value);
+    if (numbers.contains(name)) {
+      *numbers.at(name) = std::strtoll(value.c_str(), nullptr, 10);
+    }
   }
-  list("lanes", &looked.lanes);
-  list("unseen", &looked.unseen);
-  list("limits", &looked.limits);
-  list("fields", &looked.fields);
-  list("yours", &looked.yours);
-  looked.wide = said.value("wide", false);
-  looked.reach = said.value("reach", int64_t{0});
-  looked.longest = said.value("longest", int64_t{0});
   return looked;
 }
 
@@ -126,10 +124,9 @@ Result<Looked> Look(const std::string& kernel, const Keys& stated) {
     const bool path = kernel.find('/') != kernel.npos;
     return LookAtCalls((object ? path ? "so:" : "so:./" : "") + kernel, stated);
   }
-  ASSIGN_OR_RETURN(const json said, AskPython(*function, stated));
-  if (said.value("declared", false)) {
-    return LookAtCalls("py:" + *function + said.value("facts", ""), stated);
-  }
+  ASSIGN_OR_RETURN(const Said said, AskPython(*function, stated));
+  const auto declared = said.find("declared");
+  if (declared != said.end()) return LookAtCalls(declared->second, stated);
   return FromPython(said);
 }
 

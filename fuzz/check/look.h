@@ -38,7 +38,6 @@ struct Looked {
   std::vector<std::string> yours;   // conventions, a sentence each
   bool takes_calls = false;         // it is told of each call what it asks for
   bool own_profile = false;         // it states a profile
-  bool wide = false;                // o is f32 beside tensors of 16 bits
   int64_t reach = 0;                // keys before a query that its window holds
   int64_t longest = 0;  // keys that the measurement had; 0: there was none
 };

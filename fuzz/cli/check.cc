@@ -36,7 +36,7 @@ struct CheckArguments {
 constexpr double kLong = 600;  // seconds
 
 // Ends the run from outside where a call lasts beyond the budget.
-Result<check::Outcome> RunWatched(const check::Request& request) {
+Result<check::Outcome> CheckWatched(const check::Request& request) {
   check::Screen screen(&std::cout);
   const auto& seconds = request.budget.seconds;
   // A step that began in time may end; a kernel that hangs does not.
@@ -70,7 +70,7 @@ int RunCheck(CheckArguments* a) {
   }
   verify::WatchThreads();
   a->request.stop = verify::cli::WatchInterrupt();
-  const Result<check::Outcome> outcome = RunWatched(a->request);
+  const Result<check::Outcome> outcome = CheckWatched(a->request);
   if (*a->request.stop) return Fail("interrupted", verify::kExitInterrupted);
   if (!outcome.ok()) return Fail(outcome.message());
   return outcome->exit_code;

@@ -1,183 +1,16 @@
-"""Looks at a kernel that check was given, and asks what it computes.
-
-    python3 -m lockstep.look FILE.py:FUNCTION OUT [KEY=VALUE]...
-
-OUT gets one line of JSON for the program; KEY=VALUE are keys of a case line that --is states.
-The kernel's module is imported here, and in hosts, and nowhere else.
-"""
-import contextlib
+"""Looks at a kernel that check was given, and asks what it computes."""
 import dataclasses
-import inspect
-import json
-import numbers
-import os
-import sys
-import types
 
 import numpy as np
 
 from lockstep import measure, reading
-from lockstep.errors import LockstepError, UsageError
-from lockstep.frameworks import framework_of, name_of, to_framework, to_numpy
-from lockstep.kernels import facts_of, load, quoted
-from lockstep.measure import Asked, Shape, Unreadable
+from lockstep.measure import Shape, Unreadable
+from lockstep.opening import answering, constants_of, opened, right_layout, scale_told
 from lockstep.reading import ROOT, Reading
-from lockstep.strangers import (LAYOUTS, OFFS, Stranger, listed, parameters_of, role_of,
-                                window_value)
+from lockstep.strangers import OFFS, Stranger, role_of, window_value
 
-_SIZES = ((7, 16), (16, 16), (64, 64), (128, 64), (128, 128), (256, 128))
 _TOLD = ("causal", "window", "softcap", "scale")
 _LONGEST = 2112  # keys of a question
-
-
-@dataclasses.dataclass
-class Opened:
-    """A stranger that has answered, and what it takes."""
-    stranger: Stranger
-    framework: str
-    lanes: list
-    wide: bool  # o in f32 where the tensors have 16 bits
-    size: tuple  # (queries and keys, channels) that it took
-    returned: list  # (shape, type) of what it returned
-    base: dict  # values of parameters that have to be given
-
-    def asked(self, lane=None):
-        return Asked(self.stranger, self.framework, lane or self.lanes[0])
-
-
-def frameworks_of(function):
-    """The frameworks in the order of trying: those that the function's module names first."""
-    module = sys.modules.get(getattr(function, "__module__", "") or type(function).__module__)
-    named = set()
-    for value in list(vars(module).values()) if module else []:
-        name = value.__name__ if isinstance(value, types.ModuleType) else getattr(
-            value, "__module__", None)
-        named.add(str(name).split(".", maxsplit=1)[0])
-    named |= {"torch"} if "triton" in named else set()
-    order = [name for name in ("torch", "jax", "numpy") if name in named]
-    return order or ["numpy"] + [name for name in ("torch", "jax") if name in sys.modules]
-
-
-def constants_of(function):
-    """The numbers in a function's code, its defaults, what it closes over, and in functions of its
-    module that it calls."""
-    found, todo, seen = set(), [function], set()
-    while todo:
-        one = todo.pop()
-        if isinstance(one, numbers.Real) and not isinstance(one, bool):
-            found.add(float(one))
-        elif isinstance(one, types.CodeType):
-            todo += one.co_consts
-        elif isinstance(one, (tuple, list)):
-            todo += one
-        elif id(one) not in seen and len(seen) < 200:
-            seen.add(id(one))
-            todo += _inside(one)
-    return found
-
-
-def _inside(one):
-    one = getattr(one, "func", one)  # of a partial
-    inside = []
-    if inspect.ismethod(one) or hasattr(one, "forward"):
-        owner = getattr(one, "__self__", one)
-        inside += [x for x in vars(owner).values() if isinstance(x, numbers.Real)] if hasattr(
-            owner, "__dict__") else []
-    plain = getattr(one, "__func__", getattr(type(one), "forward", one))
-    code = getattr(plain, "__code__", None)
-    if code is None:
-        return inside
-    inside += [code, *(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values()]
-    inside += [cell.cell_contents for cell in plain.__closure__ or () if cell.cell_contents is not plain]
-    for name in code.co_names:
-        value = plain.__globals__.get(name)
-        if isinstance(value, numbers.Real) or isinstance(value, types.FunctionType) and \
-                value.__module__ == plain.__module__:
-            inside.append(value)
-    return inside
-
-
-def opened(function):
-    """Calls the function until it answers. Raises UsageError where it does not."""
-    why = None
-    for framework in frameworks_of(function):
-        for layout in LAYOUTS:
-            stranger = Stranger(function, layout)
-            base = {n: OFFS["none"] for n, p in stranger.parameters.items()
-                    if p.default is p.empty and role_of(n) in ("window", "softcap")}
-            base |= {n: False for n, p in stranger.parameters.items()
-                     if p.default is p.empty and role_of(n) == "causal"}
-            for size in _SIZES:
-                try:
-                    return _answering(stranger, framework, size, base)
-                except Exception as error:  # pylint: disable=broad-except
-                    why = why or f"{framework}, [b, h, s, d]: {type(error).__name__}: {error}"
-    raise UsageError("it answered no call of check; the first said " + " ".join(why.split())[:400])
-
-
-def _answering(stranger, framework, size, base):
-    lanes, wide, returned, why = [], False, [], None
-    for lane in ("f32",) if framework == "numpy" else ("f32", "bf16", "f16"):
-        try:
-            stranger.returns = ("o",)
-            told = base | _scale_told(stranger, size[1])
-            shapes, kind = _tried(stranger, framework, lane, size, told)
-        except Exception as error:  # pylint: disable=broad-except
-            why = why or error
-            continue
-        if kind not in (lane, "f32", "f64"):
-            continue
-        lanes.append(lane)
-        wide = wide or kind == "f32" != lane
-        returned = returned or shapes
-    if not lanes:
-        raise why or UsageError("its first result is no array of its arguments' type")
-    return Opened(stranger, framework, lanes, wide, size, returned, base)
-
-
-def _scale_told(stranger, d):
-    """A scale that has to be given, or whose default is a number."""
-    return {n: d**-0.5 for n, p in stranger.parameters.items()
-            if role_of(n) == "scale" and p.default not in (None, 0)}
-
-
-def _tried(stranger, framework, lane, size, told):
-    """(shape, type) of each array that a call returns, and the lane of the first."""
-    asked = Asked(stranger, framework, lane)
-    drawn = np.random.default_rng(0)
-    s, d = size
-    q, k, v = (to_framework(asked.narrow(drawn.standard_normal((2, 2, s, d))), framework)
-               for _ in range(3))
-    seen, plain = [], stranger.function
-
-    def spied(*words, **named):
-        answer = plain(*words, **named)
-        seen.append(listed(answer))
-        return answer
-
-    stranger.function = spied
-    try:
-        o = stranger(q, k, v, told)["o"]
-    finally:
-        stranger.function = plain
-    if tuple(o.shape) != (2, 2, s, d):
-        raise UsageError(f"its first result has the shape {list(o.shape)}, want that of q")
-    kind = "f64" if str(o.dtype).endswith("float64") else name_of(to_numpy(o).dtype)
-    if not np.isfinite(to_numpy(o).astype(np.float64)).any():
-        raise UsageError("its first result has no finite number")
-    return [(tuple(getattr(x, "shape", ())), getattr(x, "dtype", "")) for x in seen[0]], kind
-
-
-def right_layout(found):
-    """Whether heads are where its layout says: values of one head reach only that head."""
-    s, d = found.size
-    asked, drawn = found.asked(), np.random.default_rng(2)
-    told = found.base | _scale_told(found.stranger, d)
-    q, k, v = (drawn.standard_normal((1, 2, s, d)) for _ in range(3))
-    before = asked(q, k, v, told)["o"]
-    v[:, 0] += 1
-    moved = np.nan_to_num(np.abs(asked(q, k, v, told)["o"] - before)).max(axis=(0, 3))
-    return moved[0].max() > 0 and moved[1].max() == 0
 
 
 class Look:
@@ -202,7 +35,7 @@ class Look:
         if turned is None or right_layout(first):
             return
         try:
-            other = _answering(Stranger(self.function, turned), first.framework, first.size, first.base)
+            other = answering(Stranger(self.function, turned), first.framework, first.size, first.base)
             self.found = other if right_layout(other) else first
         except Exception:  # pylint: disable=broad-except
             self.found = first
@@ -233,7 +66,7 @@ class Look:
         self.any_length = all(n in self.lengths for n in (1, 2, 7, 37))
 
     def _told(self, d, **more):
-        return self.found.base | _scale_told(self.found.stranger, d) | {
+        return self.found.base | scale_told(self.found.stranger, d) | {
             name: OFFS[off] for name, _, off in self.tells.values() if off} | more
 
     # --- what it can be told
@@ -534,158 +367,3 @@ def _partly(most, there, odd, lane):
     if most.outer is not None and there.outer is None:
         return f"in {place} no softcap is applied"
     return f"in {place} scores are {there.factor() / most.factor():.4g} times those of the other pairs"
-
-
-# --- what the program is told
-
-_PLAIN = ("q_seg=none kv_seg=none valid_q=sq valid_kv=skv sinklogit=none page=none alias=none "
-          "layout=bhsd kvlane=none qlane=none shard=none")
-
-
-def where_of(look, found):
-    """The condition that every case meets which the kernel is asked, as fuzz --where takes it."""
-    keys = found.keys() | _told_keys(look)
-    if "scale" not in keys:
-        keys["scale"] = "default|0.3" if "scale" in look.tells and look.stated is None else "default"
-    words = [f"{key}={value}" for key, value in keys.items()]
-    if not look.any_length:
-        words.append("sq=" + "|".join(map(str, look.lengths)))
-    if not (look.wider and look.taller):
-        words.append("skv=sq")
-    if not look.any_length and look.wider:
-        words.append("skv=" + "|".join(map(str, look.lengths)))
-    if not {16, 32, 64} <= set(look.channels):
-        words.append("d=" + "|".join(map(str, look.channels)))
-    words += [] if look.groups else ["hkv=hq"]
-    words += [] if look.values else ["dv=d"]
-    return " ".join(words) + " " + _PLAIN
-
-
-def _told_keys(look):
-    """Keys with all values that parameters can tell, where --is states none."""
-    if look.stated is not None:
-        return {}
-    keys, masks = {}, []
-    if "causal" in look.tells:
-        masks += ["full", "causal"]
-    if "window" in look.tells:
-        pair = look.tells["window"][1] == "pair"
-        masks += ["causal&window:5,0", "causal&window:40,0"] + (["window:7,3"] if pair else [])
-    if masks:
-        keys["mask"] = "|".join(masks)
-    if "softcap" in look.tells:
-        keys["cap"] = "none|50|5"
-    return keys
-
-
-def _told_text(look):
-    """The parameters that cases give their values, and what a number for a window means."""
-    means = {"keys": " (the query's own key and W - 1 before it)",
-             "before": " (the query's own key and W before it)"}
-    names = [name + ("=W" + means[form] if role == "window" and form in means else "")
-             for role, (name, form, _) in look.tells.items()]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def spec_of(look, target):
-    """The kernel as --candidate takes it."""
-    found, fixed = look.found, set()
-    keys = look.reading.keys()
-    for role, word in (("causal", "causal"), ("window", "window")):
-        if word in keys["mask"].replace("&", " ").replace(":", " ").split():
-            fixed.add(role)
-    special = look.reading.mask is None or look.reading.mask.chunk or look.reading.mask.prefix or \
-        look.reading.mask.sink
-    fixed |= {"masks"} if special else set()
-    fixed |= {"softcap"} if keys["cap"] != "none" else set()
-    fixed |= {"scale"} if "scale" in keys else set()
-    fixed |= {"offset"} if keys["align"] == "br" else set()
-    fixed |= {"groups"} if look.groups else set()
-    fixed |= {"value_dim"} if look.values else set()
-    fixed -= set(look.tells)
-    facts = {"framework": found.framework, "layout": found.stranger.layout,
-             "features": "+".join(sorted(fixed)),
-             "tells": "+".join(":".join([role, *told]).rstrip(":")
-                               for role, told in look.tells.items()),
-             "returns": "+".join(found.stranger.returns), "lanes": "+".join(found.lanes),
-             "lacks": "" if look.lse else "lse",
-             "alignment": "64" if found.framework == "torch" else ""}
-    words = [f"{key}={value}" for key, value in facts.items()
-             if value and (key, value) not in (("framework", "numpy"), ("returns", "o"))]
-    return "py:" + ",".join(map(quoted, [target, *words]))
-
-
-def place_of_function(function, framework):
-    plain = getattr(function, "func", function)
-    plain = getattr(plain, "__func__", getattr(type(plain), "forward", plain))
-    code = getattr(plain, "__code__", None)
-    at = f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}, " if code else ""
-    title = {"numpy": "NumPy", "jax": "JAX"}.get(framework, framework)
-    return f"{at}{title}" + ("" if framework == "numpy" else " on the CPU")
-
-
-def looked(target, words):
-    """What the program gets, as a dict."""
-    function = load(target)
-    if hasattr(function, "__lockstep__") or "call" in parameters_of(function):
-        given = facts_of(function)
-        framework = frameworks_of(function)[0]
-        guessed = framework if not hasattr(function, "__lockstep__") and framework != "numpy" else ""
-        return {"declared": True, "op": given.op[0],
-                "facts": f",framework={guessed}" if guessed else ""}
-    look = Look(function, words)
-    result = {"name": target.rpartition(":")[2],
-              "place": place_of_function(look.found.stranger.function, look.found.framework),
-              "lanes": look.found.lanes, "wide": look.found.wide, "unseen": look.unseen,
-              "differs": "", "trouble": "", "unreadable": "", "told": _told_text(look)}
-    try:
-        look.reading = look.read()
-    except Unreadable as why:
-        look.reading, result["unreadable"] = look.stated or Reading(), str(why)
-    asked = look.stated or look.reading
-    if look.stated is not None and not result["unreadable"]:
-        equal = not (look.wider or look.taller)
-        result["differs"] = reading.difference(asked, look.reading, look.lane, equal)
-        look.reading, measured = asked, look.reading
-        result["computes"] = measured.sentence()
-    else:
-        result["computes"] = look.reading.sentence()
-    result["trouble"] = look.trouble
-    result |= {"returns": "o and lse" if look.lse else "o", "lse": look.lse or "",
-               "beside": look.beside, "spec": spec_of(look, target), "is": asked.words(),
-               "where": where_of(look, asked), "longest": look.longest,
-               "fields": look.fields, "yours": look.yours,
-               "reach": max([look.reading.mask.left or 0] if look.reading.mask else [0]),
-               "limits": _limits_text(look)}
-    return result
-
-
-def _limits_text(look):
-    """What it does not take, in words."""
-    found = [] if look.groups else ["fewer key heads than query heads"]
-    found += [] if look.wider or look.taller else ["queries and keys of different number"]
-    found += [] if look.values else ["values of another width"]
-    return found
-
-
-def main(words):
-    if len(words) < 2:
-        print("lockstep.look: want FILE.py:FUNCTION OUT [KEY=VALUE]...", file=sys.stderr)
-        return 2
-    os.dup2(2, 1)  # what a module prints is no part of the screen
-    target, out, *keys = words
-    try:
-        result = looked(target, dict(word.partition("=")[::2] for word in keys))
-    except LockstepError as error:
-        result = {"error": str(error)}
-    except (Exception, SystemExit) as error:  # pylint: disable=broad-except
-        result = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-    with contextlib.suppress(OSError), open(out, "w", encoding="utf-8") as file:
-        json.dump(result, file)
-    return 0
-
-
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stderr.flush()
-    os._exit(code)

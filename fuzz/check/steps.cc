@@ -1,0 +1,145 @@
+// The steps of check behind the shapes: drawn cases, pairs of calls, what was
+// not looked at.
+#include <algorithm>
+#include <utility>
+
+#include "fuzz/check/arithmetic.h"
+#include "fuzz/check/check.h"
+#include "fuzz/check/shapes.h"
+#include "verify/base/format.h"
+#include "verify/report/words.h"
+
+namespace lockstep::fuzz::check {
+namespace {
+
+using verify::CaseResult;
+using verify::Count;
+using verify::Grouped;
+
+constexpr double kClaims = 5;  // seconds
+
+}  // namespace
+
+bool Check::Draw() {
+  Drawing how;
+  how.stop = request_.stop;
+  for (;;) {
+    how.profile = profile_;
+    if (request_.budget.cases) {
+      how.cases = *request_.budget.cases;
+    } else {
+      // Pairs of calls come behind it; a third where there is more than 60 s.
+      how.seconds = std::min(Left() - kClaims - 2, std::max(20.0, Left() / 3));
+      if (*how.seconds < 1) {
+        Cut("drawn cases");
+        return true;
+      }
+    }
+    Result<Drawn> drawn = DrawCases(looked_, how);
+    if (!drawn.ok()) return Refuse(drawn.status());
+    drawn_ = std::move(drawn.value());
+    if (drawn_.faults.empty()) break;
+    const std::string line =
+        verify::MinimalLine(drawn_.faults.front().shrunk.sequence);
+    if (!Widen(line)) return Fail(line);
+  }
+  SayDrawn();
+  return true;
+}
+
+bool Check::Widen(const std::string& line) {
+  const std::vector<Arithmetic> all = ArithmeticsOf(looked_, lane_);
+  const std::string before = profile_;
+  std::vector<std::string> lines = lines_;
+  lines.push_back(line);
+  for (size_t n = arithmetic_ + 1; n < all.size(); ++n) {
+    profile_ = ProfileOf(all[n], looked_);
+    Judging how = How(true);
+    how.seconds = std::max(Left(), 1.0);
+    const Result<Answers> answers = JudgeLines(lines, how);
+    if (!answers.ok() || answers->Wrong() != nullptr) continue;
+    arithmetic_ = n;
+    screen_.Say("", "a drawn case needs " + all[n].name +
+                        " arithmetic, which all shapes are judged by now");
+    return true;
+  }
+  profile_ = before;
+  return false;
+}
+
+void Check::SayDrawn() {
+  const Counts& n = drawn_.counts;
+  std::string text = Count(n.pass, "drawn case") + " right in " +
+                     verify::Seconds(drawn_.seconds);
+  if (n.untrusted > 0) text += ", " + Grouped(n.untrusted) + " prove little";
+  if (n.skipped > 0) text += ", " + Grouped(n.skipped) + " not taken";
+  screen_.Say("drawn", text + "; " + drawn_.sizes);
+  if (looked_.reach > 0) {
+    screen_.Say("", Count(drawn_.past, "case") +
+                        " with more keys than the window holds");
+  }
+  for (const Fault& told : drawn_.conventions) {
+    screen_.Say("", "NaN: " + told.convention);
+  }
+  for (const std::string& word : drawn_.never) {
+    Cut("a drawn case with " + word);
+  }
+}
+
+void Check::CompareBits() {
+  if (Left() < 2) return Cut("same bits");
+  const auto lines = ClaimLines(looked_, lane_);
+  const Result<verify::ClaimSet> claims =
+      verify::ParseClaims("repeat, batch, heads");
+  if (!lines.ok() || !claims.ok()) return Cut("same bits");
+  Judging how = How(true);
+  how.profile =
+      ProfileOf(ArithmeticsOf(looked_, lane_)[arithmetic_], looked_, true);
+  how.claims = claims.value();
+  how.seconds = std::min(kClaims, Left());
+  const Result<Answers> answers = JudgeLines(lines.value(), how);
+  if (!answers.ok()) return Cut("same bits");
+  std::vector<std::string> kept, broken;
+  for (const CaseResult& result : answers->cases) {
+    for (const verify::ClaimTried& tried : result.claims_tried) {
+      const std::string name =
+          tried.claim == verify::Claim::kRepeat  ? "run again"
+          : tried.claim == verify::Claim::kBatch ? "in other batches"
+                                                 : "among other heads";
+      if (tried.state == verify::ClaimState::kKept) kept.push_back(name);
+      if (tried.state == verify::ClaimState::kBroken) broken.push_back(name);
+    }
+  }
+  if (!kept.empty()) screen_.Say("same bits", Listed(kept));
+  if (!broken.empty()) {
+    screen_.Say(
+        kept.empty() ? "same bits" : "",
+        "not " + Listed(broken) + " (within what is allowed, each time)");
+  }
+}
+
+void Check::SayUnseen() {
+  for (size_t n = 0; n < looked_.yours.size(); ++n) {
+    screen_.Say(n == 0 ? "yours" : "", looked_.yours[n]);
+  }
+  std::vector<std::string> words;
+  if (looked_.lse_base.empty()) words.push_back("lse (none is returned)");
+  if (!looked_.beside.empty()) words.push_back(looked_.beside);
+  words.push_back("backward");
+  if (looked_.longest > 0) {
+    words.push_back("a window above " + Count(looked_.longest, "key"));
+  }
+  for (const auto* list : {&looked_.unseen, &unseen_}) {
+    words.insert(words.end(), list->begin(), list->end());
+  }
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : "; ") + word;
+  }
+  screen_.Say("not seen", text);
+  for (size_t n = 0; n < looked_.limits.size(); ++n) {
+    screen_.Say(n == 0 ? "not taken" : "", looked_.limits[n]);
+  }
+}
+
+}  // namespace lockstep::fuzz::check
