@@ -53,6 +53,8 @@ def bound(function):
                          "in the file, and check FILE.py:kernel") from None
     if owner is function:
         if not callable(instance):
+            if callable(getattr(instance, "forward", None)):
+                return instance.forward
             raise UsageError(f"an instance of {owner.__name__} cannot be called; name a method, "
                              f"such as FILE.py:{owner.__name__}.forward")
         return instance
