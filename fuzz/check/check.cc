@@ -63,7 +63,8 @@ bool Check::Refuse(const Status& why) {
 }
 
 Result<Outcome> Check::Run() {
-  const bool whole = Read() && JudgeShapes() && JudgeOtherLanes() && Draw();
+  const bool whole = Read() && JudgeShapes() && JudgeOtherLanes() &&
+                     JudgeGradients() && Draw();
   RETURN_IF_ERROR(refused_);
   if (whole) {
     CompareBits();

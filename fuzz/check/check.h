@@ -61,6 +61,7 @@ class Check {
   bool JudgeShapes();
   void SayShapes(const Answers& answers, size_t shapes);
   bool JudgeOtherLanes();
+  bool JudgeGradients();
   bool Draw();
   // Whether another arithmetic of the lane fits a drawn case that is wrong, and
   // all shapes.

@@ -83,6 +83,7 @@ Looked FromPython(const Said& said) {
       {"told", &looked.told},
       {"where", &looked.where},
       {"beside", &looked.beside},
+      {"gradients", &looked.gradients},
       {"lse", &looked.lse_base}};
   const std::map<std::string, std::vector<std::string>*> lists = {
       {"lanes", &looked.lanes},

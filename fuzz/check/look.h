@@ -28,9 +28,10 @@ struct Looked {
   std::string differs, trouble;
   std::string unreadable;  // why its answers show no reading; empty: they do
   std::string told;        // parameters that cases give their values, as a list
-  std::string where;     // the condition of every case, as fuzz --where has it
-  std::string beside;    // results that are not judged
-  std::string lse_base;  // "e", "2"; empty: it has no lse
+  std::string where;      // the condition of every case, as fuzz --where has it
+  std::string beside;     // results that are not judged
+  std::string gradients;  // the spec of its gradients; empty: none are had
+  std::string lse_base;   // "e", "2"; empty: it has no lse
   std::vector<std::string> lanes;   // that it takes; the first is judged most
   std::vector<std::string> unseen;  // parameters that stayed at their default
   std::vector<std::string> limits;  // what it does not take

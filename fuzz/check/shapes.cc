@@ -13,6 +13,14 @@
 namespace lockstep::fuzz::check {
 namespace {
 
+constexpr const char* kBackward = "attention_backward";
+
+// Whether the op has the key. Gradients have no pages and no fp8.
+bool Has(const std::string& op, const std::string& key) {
+  return op != kBackward ||
+         (key != "page" && key != "alias" && key != "kvlane" && key != "qlane");
+}
+
 // Each of the lines with the keys of the condition, once.
 Result<std::vector<std::string>> Within(const std::vector<std::string>& bases,
                                         const Looked& looked,
@@ -20,6 +28,8 @@ Result<std::vector<std::string>> Within(const std::vector<std::string>& bases,
   std::vector<WhereKey> where;
   if (!looked.where.empty()) {
     ASSIGN_OR_RETURN(where, ParseWhere(looked.where));
+    std::erase_if(
+        where, [&](const WhereKey& key) { return !Has(looked.op, key.key); });
   }
   std::vector<std::string> lines;
   std::string why;
@@ -65,6 +75,15 @@ Result<std::vector<std::string>> ShapeLines(const Looked& looked,
                  Square(33, "hq=4 hkv=2 d=32"), "hq=2 sq=1 skv=129 d=64",
                  Square(tiles, "d=64"), Square(70, "hq=2 d=128")},
                 looked, lane);
+}
+
+Result<std::vector<std::string>> GradientLines(const Looked& looked) {
+  Looked backward = looked;
+  backward.op = kBackward;
+  const int64_t past = std::max<int64_t>(67, looked.reach + 40);
+  return Within({Square(33, "hq=4 hkv=2 d=32"), Square(past, "d=32"),
+                 "b=2 hq=2 sq=19 skv=37 d=40"},
+                backward, "f32");
 }
 
 Result<std::vector<std::string>> ClaimLines(const Looked& looked,

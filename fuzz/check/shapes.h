@@ -21,6 +21,9 @@ Result<std::vector<std::string>> ReadingLines(const Looked& looked,
 Result<std::vector<std::string>> ShapeLines(const Looked& looked,
                                             const std::string& lane);
 
+// Three of attention_backward, in f32.
+Result<std::vector<std::string>> GradientLines(const Looked& looked);
+
 // One small line, with heads and batch rows, of which claims are tried.
 Result<std::vector<std::string>> ClaimLines(const Looked& looked,
                                             const std::string& lane);

@@ -20,6 +20,44 @@ constexpr double kClaims = 5;  // seconds
 
 }  // namespace
 
+bool Check::JudgeGradients() {
+  if (looked_.gradients.empty()) {
+    unseen_.emplace_back("backward");
+    return true;
+  }
+  const auto lines = GradientLines(looked_);
+  if (!lines.ok() || Left() < kClaims + 8) {
+    Cut("backward");
+    return true;
+  }
+  Judging how = How(true);
+  how.spec = looked_.gradients;
+  how.profile += "; grad.from = own";
+  if (looked_.lse_base.empty()) how.profile += "; lse = none";
+  how.seconds = Left() / 3;
+  const Result<Answers> answers = JudgeLines(lines.value(), how);
+  if (!answers.ok()) return Refuse(answers.status());
+  const CaseResult* wrong = answers->Wrong();
+  if (wrong != nullptr) {
+    looked_.spec = how.spec;
+    profile_ = how.profile;
+    return Fail(wrong->line);
+  }
+  if (answers->totals.pass > 0) {
+    screen_.Say("backward",
+                Count(answers->totals.pass, "shape") +
+                    " by autograd in f32, each gradient inside "
+                    "what " +
+                    ArithmeticsOf(looked_, lane_)[arithmetic_].name +
+                    " arithmetic allows");
+  }
+  for (const CaseResult& result : answers->cases) {
+    if (result.verdict == verify::Verdict::kPass) continue;
+    unseen_.push_back(result.line + " (" + result.reason + ")");
+  }
+  return true;
+}
+
 bool Check::Draw() {
   Drawing how;
   how.stop = request_.stop;
@@ -125,7 +163,6 @@ void Check::SayUnseen() {
   std::vector<std::string> words;
   if (looked_.lse_base.empty()) words.push_back("lse (none is returned)");
   if (!looked_.beside.empty()) words.push_back(looked_.beside);
-  words.push_back("backward");
   if (looked_.longest > 0) {
     words.push_back("a window above " + Count(looked_.longest, "key"));
   }

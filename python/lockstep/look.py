@@ -4,6 +4,7 @@ import dataclasses
 import numpy as np
 
 from lockstep import measure, reading
+from lockstep.frameworks import to_framework
 from lockstep.measure import Shape, Unreadable
 from lockstep.opening import answering, constants_of, opened, right_layout, scale_told
 from lockstep.reading import ROOT, Reading
@@ -273,6 +274,21 @@ class Look:
                 return "tl"
             return fits[0]
         return None
+
+    def has_gradients(self):
+        """Whether the framework can differentiate it."""
+        d = self.found.size[1]
+        q, k, v = (to_framework(np.ones((1, 1, self.found.size[0], d), np.float32),
+                                self.found.framework) for _ in range(3))
+        try:
+            if self.found.framework == "torch":
+                answer = self.found.stranger(q.clone().requires_grad_(), k, v, self._told(d))
+                return bool(answer["o"].requires_grad)
+            import jax
+            jax.vjp(lambda *x: self.found.stranger(*x, self._told(d))["o"], q, k, v)
+            return True
+        except Exception:  # pylint: disable=broad-except
+            return False
 
     # --- what only its author can say
 

@@ -67,7 +67,14 @@ def _told_text(look):
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def spec_of(look, target):
+def gradients_of(look, target):
+    """Its gradients by autograd, as --candidate takes them; "" where there are none."""
+    if look.found.framework == "numpy" or look.lane != "f32" or not look.has_gradients():
+        return ""
+    return spec_of(look, target, "attention_backward")
+
+
+def spec_of(look, target, op=""):
     """The kernel as --candidate takes it."""
     found, fixed = look.found, set()
     keys = look.reading.keys()
@@ -83,12 +90,12 @@ def spec_of(look, target):
     fixed |= {"groups"} if look.groups else set()
     fixed |= {"value_dim"} if look.values else set()
     fixed -= set(look.tells)
-    facts = {"framework": found.framework, "layout": found.stranger.layout,
+    facts = {"op": op, "framework": found.framework, "layout": found.stranger.layout,
              "features": "+".join(sorted(fixed)),
              "tells": "+".join(":".join([role, *told]).rstrip(":")
                                for role, told in look.tells.items()),
              "returns": "+".join(found.stranger.returns), "lanes": "+".join(found.lanes),
-             "lacks": "" if look.lse else "lse",
+             "lacks": "" if look.lse or op else "lse",
              "alignment": "64" if found.framework == "torch" else ""}
     words = [f"{key}={value}" for key, value in facts.items()
              if value and (key, value) not in (("framework", "numpy"), ("returns", "o"))]
@@ -130,7 +137,8 @@ def looked(target, words):
         result["computes"] = look.reading.sentence()
     result["trouble"] = look.trouble
     result |= {"returns": "o and lse" if look.lse else "o", "lse": look.lse or "",
-               "beside": look.beside, "spec": spec_of(look, target), "is": asked.words(),
+               "beside": look.beside, "spec": spec_of(look, target),
+               "gradients": gradients_of(look, target), "is": asked.words(),
                "where": where_of(look, asked), "longest": look.longest,
                "fields": look.fields, "yours": look.yours,
                "reach": max([look.reading.mask.left or 0] if look.reading.mask else [0]),

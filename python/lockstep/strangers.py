@@ -232,10 +232,13 @@ def adapted(function, facts):
     def kernel(q, k, v, *, call):
         _refuse_others(call, features, set(stranger.tells))
         parts = stranger(q, k, v, told_of(stranger.tells, call))
-        return tuple(parts[name] for name in call.outputs)
+        return tuple(parts[name] for name in ("o", "lse") if name in parts)
 
     kernel.__name__ = getattr(function, "__name__", type(function).__name__)
-    return kernel
+    if facts.op != ("attention_backward",):
+        return kernel
+    from lockstep.autograd import autograd_kernel
+    return autograd_kernel(framework=facts.framework)(kernel)
 
 
 def _refuse_others(call, features, told):
