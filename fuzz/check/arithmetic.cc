@@ -31,6 +31,9 @@ std::vector<Arithmetic> ArithmeticsOf(const std::string& lane) {
 
 std::vector<Arithmetic> ArithmeticsOf(const Looked& looked,
                                       const std::string& lane) {
+  if (looked.op == "ssd_scan" && !looked.own_profile) {
+    return {Plain("scan-f32"), Plain("scan-chunked")};
+  }
   if (!looked.own_profile) return ArithmeticsOf(lane);
   return {{"its own", verify::kProfileFromCandidate, ""}};
 }

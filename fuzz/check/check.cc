@@ -152,6 +152,10 @@ bool Check::Judge(const std::vector<std::string>& reading,
       if (!thorough) continue;
       arithmetic_ = n;
       shapes_ = std::move(answers.value());
+      if (shapes_.nan_laws) {
+        looked_.yours.emplace_back(
+            "NaN of one run reaches another (a mask multiplies by 0)");
+      }
       return true;
     }
   }
@@ -182,11 +186,7 @@ bool Check::Fail(const std::string& line) {
   std::string cause =
       looked_.differs.empty() ? looked_.trouble : looked_.differs;
   if (cause.empty()) cause = CauseText(*wrong);
-  if (cause.empty()) {
-    cause = looked_.name +
-            " is wrong, as no known bug and no single number "
-            "explains";
-  }
+  if (cause.empty()) cause = OtherwiseText(*wrong, looked_.name);
   outcome_.exit_code = wrong->verdict == Verdict::kError
                            ? verify::kExitCandidate
                            : verify::kExitFail;

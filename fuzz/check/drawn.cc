@@ -107,7 +107,9 @@ std::vector<size_t> Needed(const Looked& looked, const verify::Domain& domain) {
   const bool capped = cap != looked.where.npos &&
                       !looked.where.substr(cap).starts_with("cap=none ");
   if (capped) add("cap");
-  if (looked.where.find("hkv=hq") == looked.where.npos) add("grouped_heads");
+  const bool equal = looked.where.find("hkv=hq") != looked.where.npos ||
+                     looked.where.find("g=h") != looked.where.npos;
+  if (!equal) add("grouped_heads");
   return needed;
 }
 

@@ -27,6 +27,9 @@ struct Answers {
   std::vector<verify::CaseResult> cases;
   verify::Totals totals;
   verify::RunStatistics statistics;
+  // A call of a law put NaN into other numbers, and it spread: a convention.
+  // Cases where that is all that is wrong are counted as passed.
+  bool nan_laws = false;
 
   // The first that is wrong, or whose kernel broke; null: none is.
   const verify::CaseResult* Wrong() const;

@@ -71,19 +71,13 @@ Result<Said> AskPython(const std::string& target, const Keys& stated) {
 Looked FromPython(const Said& said) {
   Looked looked;
   const std::map<std::string, std::string*> texts = {
-      {"spec", &looked.spec},
-      {"name", &looked.name},
-      {"place", &looked.place},
-      {"returns", &looked.returns},
-      {"computes", &looked.computes},
-      {"is", &looked.is},
-      {"differs", &looked.differs},
-      {"trouble", &looked.trouble},
-      {"unreadable", &looked.unreadable},
-      {"told", &looked.told},
-      {"where", &looked.where},
-      {"beside", &looked.beside},
-      {"gradients", &looked.gradients},
+      {"op", &looked.op},           {"spec", &looked.spec},
+      {"name", &looked.name},       {"place", &looked.place},
+      {"returns", &looked.returns}, {"computes", &looked.computes},
+      {"is", &looked.is},           {"differs", &looked.differs},
+      {"trouble", &looked.trouble}, {"unreadable", &looked.unreadable},
+      {"told", &looked.told},       {"where", &looked.where},
+      {"beside", &looked.beside},   {"gradients", &looked.gradients},
       {"lse", &looked.lse_base}};
   const std::map<std::string, std::vector<std::string>*> lists = {
       {"lanes", &looked.lanes},

@@ -56,10 +56,19 @@ std::string Square(int64_t n, const std::string& rest) {
   return "sq=" + std::to_string(n) + " skv=" + std::to_string(n) + " " + rest;
 }
 
+bool IsScan(const Looked& looked) { return looked.op == "ssd_scan"; }
+
 }  // namespace
 
 Result<std::vector<std::string>> ReadingLines(const Looked& looked,
                                               const std::string& lane) {
+  if (IsScan(looked)) {
+    return Within({"b=2 t=37 h=4 g=2 n=16 p=8", "t=128 h=2 n=8 p=4",
+                   "b=2 t=64 h=2 n=16 p=8 seg=runs:30,34",
+                   "b=2 t=64 h=2 n=16 p=5 seg=runs:30,34",
+                   "b=2 t=128 h=2 n=16 p=8 carry=yes"},
+                  looked, lane);
+  }
   const int64_t past = std::max<int64_t>(67, looked.reach + 40);
   return Within({Square(past, "d=64"),
                  "hq=4 hkv=2 sq=19 skv=" + std::to_string(past) + " d=32",
@@ -70,6 +79,14 @@ Result<std::vector<std::string>> ReadingLines(const Looked& looked,
 
 Result<std::vector<std::string>> ShapeLines(const Looked& looked,
                                             const std::string& lane) {
+  if (IsScan(looked)) {
+    return Within(
+        {"t=1 n=4 p=4", "b=2 t=37 h=2 n=24 p=20", "t=33 h=4 g=2 n=16 p=8",
+         "b=2 t=64 h=2 n=16 p=8 seg=runs:30,34",
+         "t=64 h=2 n=16 p=5 seg=runs:13,51", "t=193 h=2 n=16 p=16",
+         "t=70 h=2 n=64 p=64", "b=2 t=128 h=2 n=16 p=8 carry=yes"},
+        looked, lane);
+  }
   const int64_t tiles = std::max<int64_t>(193, looked.reach + 66);
   return Within({Square(1, "d=16"), "b=2 hq=2 sq=37 skv=53 d=40",
                  Square(33, "hq=4 hkv=2 d=32"), "hq=2 sq=1 skv=129 d=64",
@@ -88,6 +105,7 @@ Result<std::vector<std::string>> GradientLines(const Looked& looked) {
 
 Result<std::vector<std::string>> ClaimLines(const Looked& looked,
                                             const std::string& lane) {
+  if (IsScan(looked)) return Within({"b=2 t=64 h=2 n=16 p=8"}, looked, lane);
   return Within({Square(33, "b=2 hq=2 d=32")}, looked, lane);
 }
 

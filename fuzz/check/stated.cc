@@ -48,7 +48,7 @@ Result<std::string> Window(const std::string& word, const std::string& value) {
 
 struct Stated {
   Keys keys;
-  bool causal = false, full = false;
+  bool causal = false, full = false, scan = false;
   std::string window;
 };
 
@@ -61,6 +61,10 @@ Status Take(const std::string& word, Stated* to) {
     to->causal = true;
   } else if (bare && name == "full") {
     to->full = true;
+  } else if (bare && (name == "scan" || name == "segments" ||
+                      name == "initial_state")) {
+    to->scan = true;
+    if (name != "scan") to->keys[name == "segments" ? "seg" : "carry"] = "told";
   } else if (name == "window" && !bare) {
     ASSIGN_OR_RETURN(to->window, Window(word, value));
   } else if ((name == "softcap" || name == "cap") && !bare) {
@@ -90,6 +94,10 @@ Result<Keys> ParseStated(const std::string& text) {
   bool any = false;
   for (; words >> word; any = true) RETURN_IF_ERROR(Take(word, &stated));
   if (!any) return Bad(text, "what the kernel computes, such as 'causal'");
+  if (stated.scan) {
+    stated.keys["op"] = "ssd_scan";
+    return stated.keys;
+  }
   const bool says = stated.causal || stated.full || !stated.window.empty();
   if (says && stated.keys.contains("mask")) {
     return Bad(text, "mask= alone, or causal, full and window=");

@@ -148,6 +148,7 @@ void Check::CompareBits() {
       if (tried.state == verify::ClaimState::kBroken) broken.push_back(name);
     }
   }
+  if (kept.empty() && broken.empty()) unseen_.emplace_back("same bits");
   if (!kept.empty()) screen_.Say("same bits", Listed(kept));
   if (!broken.empty()) {
     screen_.Say(
@@ -161,7 +162,9 @@ void Check::SayUnseen() {
     screen_.Say(n == 0 ? "yours" : "", looked_.yours[n]);
   }
   std::vector<std::string> words;
-  if (looked_.lse_base.empty()) words.push_back("lse (none is returned)");
+  if (looked_.op == "attention_forward" && looked_.lse_base.empty()) {
+    words.emplace_back("lse (none is returned)");
+  }
   if (!looked_.beside.empty()) words.push_back(looked_.beside);
   if (looked_.longest > 0) {
     words.push_back("a window above " + Count(looked_.longest, "key"));

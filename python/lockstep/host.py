@@ -76,8 +76,9 @@ class Runner:
 
     def __init__(self, function, facts):
         if facts.layout:
-            from lockstep.strangers import adapted
-            function = adapted(function, facts)
+            from lockstep import scans, strangers
+            room = scans if facts.op == ("ssd_scan",) else strangers
+            function = room.adapted(function, facts)
         self.function, self.facts = function, facts
         self.signature = Signature.of(function)
         self.place = place_of(facts)

@@ -13,9 +13,11 @@ from lockstep import reading
 from lockstep.errors import LockstepError
 from lockstep.kernels import load, quoted
 from lockstep.look import Look
+from lockstep.look_scan import looked_scan
 from lockstep.measure import Unreadable
 from lockstep.opening import frameworks_of
 from lockstep.reading import Reading
+from lockstep.scans import is_scan
 from lockstep.strangers import parameters_of
 
 _PLAIN = ("q_seg=none kv_seg=none valid_q=sq valid_kv=skv sinklogit=none page=none alias=none "
@@ -118,6 +120,8 @@ def looked(target, words):
         framework = frameworks_of(function)[0]
         guessed = framework if not hasattr(function, "__lockstep__") and framework != "numpy" else ""
         return {"declared": "py:" + quoted(target) + (f",framework={guessed}" if guessed else "")}
+    if is_scan(function):
+        return looked_scan(target, function, words, place_of_function)
     look = Look(function, words)
     result = {"name": target.rpartition(":")[2],
               "place": place_of_function(look.found.stranger.function, look.found.framework),

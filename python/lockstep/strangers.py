@@ -213,12 +213,12 @@ def window_value(form, left, right, causal):
     return left + 1 if form == "keys" else left
 
 
-def tells_of(words):
+def tells_of(words, roles=None):
     """["window:window_size:pair:none", ...] as {role: (parameter, form, off)}."""
     tells = {}
     for word in words:
         role, name, form, off = (word.split(":") + ["", "", ""])[:4]
-        if role not in ROLES or not name or off not in ("", *OFFS):
+        if role not in (roles or ROLES) or not name or off not in ("", *OFFS):
             raise UsageError(f"tells: {word!r} is no ROLE:PARAMETER, such as causal:is_causal")
         tells[role] = (name, form, off)
     return tells
