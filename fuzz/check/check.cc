@@ -300,6 +300,10 @@ void Check::Conclude() {
   }
   const std::string all =
       Listed(judged_lanes_) + under + ", in " + Seconds(Spent());
+  if (!request_.keeps) {
+    screen_.Say("keep it", "lockstep check " +
+                               verify::ShellWord(request_.kernel) + " --write");
+  }
   if (!request_.is.empty()) {
     screen_.Say("PASS", all);
     outcome_.verdict = "pass";

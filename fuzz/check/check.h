@@ -22,6 +22,7 @@ struct Request {
   std::string is;         // what it is stated to compute; empty: nothing is
   verify::Budget budget;  // seconds of all steps, or cases that are drawn
   bool require_stated = false;  // exit 5 without `is`
+  bool keeps = false;           // its files are written: nobody has to be told
   const std::atomic<bool>* stop = nullptr;
 };
 

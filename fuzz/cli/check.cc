@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "fuzz/check/check.h"
+#include "fuzz/check/keep.h"
 #include "fuzz/cli/cli.h"
 #include "verify/base/status_macros.h"
 #include "verify/cli/process.h"
@@ -30,6 +31,7 @@ struct CheckArguments {
   check::Request request;
   std::string budget = "60s";
   bool is_long = false;
+  bool write = false;
   verify::cli::HostArguments hosts;
 };
 
@@ -60,6 +62,11 @@ int RunCheck(CheckArguments* a) {
   const Status limited =
       verify::cli::LimitHosts(a->hosts, {"py:" + a->request.kernel});
   if (!limited.ok()) return Fail(limited.message());
+  a->request.keeps = a->write;
+  if (a->write) {
+    const Status free = check::CheckFree(a->request.kernel);
+    if (!free.ok()) return Fail(free.message());
+  }
   const Result<verify::Budget> budget = verify::ParseBudget(a->budget);
   if (!budget.ok()) return Fail(budget.message());
   a->request.budget = budget.value();
@@ -73,6 +80,14 @@ int RunCheck(CheckArguments* a) {
   const Result<check::Outcome> outcome = CheckWatched(a->request);
   if (*a->request.stop) return Fail("interrupted", verify::kExitInterrupted);
   if (!outcome.ok()) return Fail(outcome.message());
+  if (!a->write) return outcome->exit_code;
+  const Status kept = check::Keep(a->request.kernel, outcome.value());
+  if (!kept.ok()) return Fail(kept.message());
+  std::string names;
+  for (const std::string& file : check::FilesOf(a->request.kernel)) {
+    names += (names.empty() ? "" : ", ") + file;
+  }
+  verify::cli::Note("wrote " + names);
   return outcome->exit_code;
 }
 
@@ -98,6 +113,9 @@ void AddCheck(Parser* program) {
               "60s)")
       .Type("BUDGET");
   verb->Flag("--long", &a->is_long, "The same as --budget 10m");
+  verb->Flag("--write", &a->write,
+             "Write lockstep.toml, cases, profile and a workflow for a gate; "
+             "replaces no file");
   verify::cli::AddHostArguments(verb, &a->hosts);
   verb->run = [a] { return verify::cli::AfterHosts(RunCheck(a.get())); };
 }

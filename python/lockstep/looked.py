@@ -10,7 +10,7 @@ import os
 import sys
 
 from lockstep import reading
-from lockstep.errors import LockstepError
+from lockstep.errors import LockstepError, UsageError
 from lockstep.kernels import load, quoted
 from lockstep.look import Look
 from lockstep.look_scan import looked_scan
@@ -122,6 +122,8 @@ def looked(target, words):
         return {"declared": "py:" + quoted(target) + (f",framework={guessed}" if guessed else "")}
     if is_scan(function):
         return looked_scan(target, function, words, place_of_function)
+    if "op" in words:
+        raise UsageError("--is: its parameters are those of attention; want 'causal', 'full', ...")
     look = Look(function, words)
     result = {"name": target.rpartition(":")[2],
               "place": place_of_function(look.found.stranger.function, look.found.framework),
