@@ -25,7 +25,8 @@ using verify::Candidate;
 constexpr const char* kAttention = "attention_forward";
 constexpr const char* kPlain =
     "q_seg=none kv_seg=none valid_q=sq valid_kv=skv sinklogit=none page=none "
-    "alias=none layout=bhsd kvlane=none qlane=none shard=none scale=default";
+    "alias=none layout=bhsd kvlane=none qlane=none shard=none p=default "
+    "order=default split=default scale=default";
 
 // What a kernel may be told, twelve readings: each mask with each cap.
 constexpr const char* kMasks[] = {"full", "causal", "causal&window:5,0",

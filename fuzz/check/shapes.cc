@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -17,8 +18,9 @@ constexpr const char* kBackward = "attention_backward";
 
 // Whether the op has the key. Gradients have no pages and no fp8.
 bool Has(const std::string& op, const std::string& key) {
-  return op != kBackward ||
-         (key != "page" && key != "alias" && key != "kvlane" && key != "qlane");
+  const std::set<std::string> forward = {"page",  "alias", "kvlane",
+                                         "qlane", "order", "split"};
+  return op != kBackward || !forward.contains(key);
 }
 
 // Each of the lines with the keys of the condition, once.

@@ -57,7 +57,11 @@ def check(kernel, states=None, *, budget=None, options=()):
     if not isinstance(kernel, str):
         if not callable(kernel):
             raise UsageError(f"want a function, or a kernel's file, not {kernel!r}")
-        kernel = "py:" + target_of(kernel)
+        try:
+            kernel = "py:" + target_of(kernel)
+        except UsageError:
+            raise UsageError(f"check imports a kernel in a process of its own, and {kernel!r} has no name "
+                             "there; want a function at the top of a file") from None
     words = program.options({"--is": states, "--budget": budget}, options)
     judge = program.start(["check", *words, "--", kernel], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)

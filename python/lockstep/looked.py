@@ -21,7 +21,7 @@ from lockstep.scans import is_scan
 from lockstep.strangers import parameters_of
 
 _PLAIN = ("q_seg=none kv_seg=none valid_q=sq valid_kv=skv sinklogit=none page=none alias=none "
-          "layout=bhsd kvlane=none qlane=none shard=none")
+          "layout=bhsd kvlane=none qlane=none shard=none p=default order=default split=default")
 
 
 def where_of(look, found):

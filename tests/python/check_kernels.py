@@ -141,3 +141,63 @@ def needs(q, k, v, table):
 
 def broken(q, k, v):
     raise ValueError("no such shape")
+
+
+# --- scans
+
+
+def _chunked(x, dt, A, B, C, *, state=None, ids=None, late=False, chunk=16):
+    """SSD by chunks: x [b, t, h, p], dt [b, t, h], A [h], B and C [b, t, g, n]. `late`: the first
+    token of a run still reads the state before it."""
+    B, C = (np.repeat(y, x.shape[2] // y.shape[2], 2) for y in (B, C))
+    ids = np.zeros(x.shape[:2], np.int32) if ids is None else ids
+    h = np.zeros((*x.shape[:1], *x.shape[2:], B.shape[3]), np.float32) if state is None else state
+    y, before = np.zeros_like(x), ids[:, 0]
+    for start in range(0, x.shape[1], chunk):
+        at = slice(start, start + chunk)
+        own, a = ids[:, at], np.cumsum((dt[:, at] * A).swapaxes(1, 2), -1)
+        gap = a[..., :, None] - a[..., None, :]
+        same = np.tri(gap.shape[-1], dtype=bool) & (own[:, :, None] == own[:, None, :])[:, None]
+        pairs = np.where(same, np.exp(np.where(same, gap, 0)), 0) * dt[:, at].swapaxes(1, 2)[:, :, None]
+        scores = np.einsum("blhn,bmhn->bhlm", C[:, at], B[:, at]) * pairs
+        y[:, at] = np.einsum("bhlm,bmhp->blhp", scores, x[:, at])
+        reads = own == before[:, None]
+        if late:
+            reads[:, 1:] |= reads[:, :-1]
+        y[:, at] += np.einsum("blhn,bhpn,bhl->blhp", C[:, at], h, np.exp(a) * reads[:, None])
+        last = own[:, -1]
+        left = np.exp(a[..., -1:] - a) * (own == last[:, None])[:, None]
+        h = h * (np.exp(a[..., -1]) * (last == before)[:, None])[..., None, None] + np.einsum(
+            "bhl,blh,blhp,blhn->bhpn", left, dt[:, at], x[:, at], B[:, at])
+        before = last
+    return y
+
+
+def scan(x, dt, A, B, C, seq_idx=None):
+    return _chunked(x, dt, A, B, C, ids=seq_idx)
+
+
+def scan_late(x, dt, A, B, C, seq_idx=None):
+    return _chunked(x, dt, A, B, C, ids=seq_idx, late=True)
+
+
+def scan_from(x, dt, A, B, C, initial_states=None):
+    return _chunked(x, dt, A, B, C, state=initial_states)
+
+
+def scan_from_zero(x, dt, A, B, C, initial_states=None):
+    return _chunked(x, dt, A, B, C)
+
+
+def folded(X, A, B, C):
+    """ssd_minimal's arguments: steps are in X and A already; y and the last state."""
+    h = np.zeros((*X.shape[:1], *X.shape[2:], B.shape[3]), np.float32)
+    y = np.zeros_like(X)
+    for t in range(X.shape[1]):
+        h = np.exp(A[:, t])[..., None, None] * h + X[:, t, :, :, None] * B[:, t, :, None, :]
+        y[:, t] = (h * C[:, t, :, None, :]).sum(-1)
+    return y, h
+
+
+def softplus(x, dt, A, B, C):
+    return _chunked(x, np.log1p(np.exp(dt)), A, B, C)

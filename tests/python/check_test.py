@@ -7,11 +7,13 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..", "..", "python")
-sys.path[:0] = [PACKAGE, os.path.join(HERE, "..", "cli")]
+sys.path[:0] = [PACKAGE, HERE, os.path.join(HERE, "..", "cli")]
 os.environ["PYTHONPATH"] = PACKAGE
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import program  # noqa: E402
+import lockstep  # noqa: E402
+from lockstep.errors import UsageError  # noqa: E402
 from lockstep.looked import looked  # noqa: E402
 
 KERNELS = os.path.join(HERE, "check_kernels.py")
@@ -75,6 +77,26 @@ class Sentences(unittest.TestCase):
         self.assertIn("not q.k with a factor and a softcap", look("biased")["unreadable"])
 
 
+class Scans(unittest.TestCase):
+    """The form of A, what a scan is told, and whether it heeds it."""
+
+    def test_forms(self):
+        for name, form, words in (("scan", "heads", "scan segments"), ("folded", "folded", "scan"),
+                                  ("scan_from", "heads", "scan initial_state")):
+            said = look(name)
+            self.assertEqual((said["is"], said["trouble"]), (words, ""))
+            self.assertIn(f"layout={form}", said["spec"])
+        self.assertEqual(look("folded")["returns"], "y and the last state")
+
+    def test_what_it_does_not_heed(self):
+        self.assertIn("first token of a run still reads", look("scan_late")["trouble"])
+        self.assertIn("initial_states= is ignored", look("scan_from_zero")["trouble"])
+
+    def test_no_sentence(self):
+        with self.assertRaisesRegex(UsageError, "no scan that check knows"):
+            look("softplus")
+
+
 class Verdicts(program.TestCase):
     """The program: line one, exit codes, what was not looked at."""
 
@@ -113,6 +135,42 @@ class Verdicts(program.TestCase):
         self.assertTrue(said.startswith("FAIL      the mask is aligned at the bottom right"), said)
         self.check("narrow", "--is", "causal window=17", code=1)
 
+    def test_scans(self):
+        said = self.check("scan", "--is", "scan segments", code=0)
+        self.assertIn("\nyours     NaN of one run reaches another", said)
+        self.assertTrue(self.check("scan_late", code=1).startswith("FAIL      the first token of a run"))
+        self.check("folded", "--is", "scan", code=0)
+
+    def test_a_kernel_that_is_told_of_each_call(self):
+        said = program.run("check", "builtin:optimized", "--budget", "40cases", "--is", "causal")
+        self.assertRegex(said.out, r"\nPASS      f32[^\n]*\n$")
+        said = program.run("check", "mutant:attn.window_left_plus_one", "--budget", "200cases")
+        self.assertEqual(said.code, 1, said.out)
+        self.assertTrue(said.out.startswith("FAIL      each query sees one key too many"), said.out)
+
+    def test_written_files_are_a_gate(self):
+        check = ("check", f"{KERNELS}:right", "--is", STATED, "--budget", "40cases", "--write")
+        self.assertEqual(program.run(*check, cwd=self.folder).code, 0)
+        with open(os.path.join(self.folder, ".github/workflows/lockstep.yml"), encoding="utf-8") as file:
+            self.assertNotIn("auto", file.read())
+        done = program.run("verify", "--trust-file", "--fresh-seed", "0", cwd=self.folder)
+        self.assertIn("6 cases: 6 pass", done.out + done.err)
+        done = program.run(*check, cwd=self.folder)
+        self.assertEqual((done.code, done.err.count("\n")), (2, 1))
+        self.assertIn("--write replaces nothing, and lockstep.toml is there", done.err)
+
+    def test_python(self):
+        os.environ["LOCKSTEP_PROGRAM"] = os.path.abspath(program.PROGRAM)
+        import check_kernels
+        found = lockstep.check(check_kernels.exp2_alone, STATED, budget="40cases")
+        self.assertEqual((found.verdict, found.exit), ("fail", 1))
+        self.assertIn("exp2 without log2(e)", found.cause)
+        with self.assertRaises(lockstep.Failed):
+            found.check()
+        self.assertTrue(lockstep.check(check_kernels.two_sided, budget="40cases").check().passed)
+        with self.assertRaisesRegex(UsageError, "at the top of a file"):
+            lockstep.check(lambda q, k, v: q)
+
     def test_usage(self):
         for name, more, words in (
                 ("packed", (), "packed(qkv) has no parameter q, k, v"),
@@ -120,6 +178,8 @@ class Verdicts(program.TestCase):
                 ("broken", (), "ValueError: no such shape"),
                 ("nothing", (), "has no function 'nothing'"),
                 ("biased", (), "state it with --is"),
+                ("right", ("--is", "scan"), "its parameters are those of attention"),
+                ("scan", ("--is", "scan initial_state"), "no parameter that is known for initial_state"),
                 ("right", ("--is", "casual"), "--is: 'casual': want some of causal, full"),
                 ("right", ("--is", "causal window=x"), "window=KEYS"),
                 ("right", ("--is", "full window=4"), "not both")):
