@@ -188,15 +188,27 @@ class Look:
         return found
 
     def _of_fit(self, mask, fit, weights, seen, d):
-        lane = self.lane
-        if not measure.good(fit, lane):
-            most = measure.most_fit(weights, seen, lane)
+        lane, blocks = self.lane, measure.Blocks(weights, seen, self.lane)
+        if not measure.good(fit, lane) or not blocks.even(fit):
+            most = blocks.most()
             if most is None or most[1].sum() > 0.8 * seen.sum():
                 raise Unreadable("its scores are not q.k with a factor and a softcap")
             fit, odd = most
-            self.trouble = self.trouble or _partly(fit, measure.fit_of(weights, odd, lane), odd, lane)
+            if odd.any():
+                self.trouble = self.trouble or _partly(
+                    fit, measure.fit_of(weights, odd, lane), odd, lane)
+        elif self.stated is not None:
+            fit = self._stated_fit(weights, seen, blocks, d) or fit
         scale, cap = self._numbers(fit, d)
         return Reading(mask, self._align(mask), cap, scale)
+
+    def _stated_fit(self, weights, seen, blocks, d):
+        """What is stated as a fit, where it leaves no more than rounding does."""
+        scale = d**-0.5 if self.stated.scale == ROOT else self.stated.scale
+        cap = self.stated.cap
+        fit = measure.Fit(scale, None, 0) if cap is None else measure.Fit(scale / cap, cap, 0)
+        fit.rest = measure.rest_of(weights, seen, self.lane, fit)
+        return fit if measure.good(fit, self.lane) and blocks.even(fit) else None
 
     def _check_heads(self, told, longest):
         """Which key head each query head reads, of four and two."""
@@ -377,9 +389,10 @@ def _partly(most, there, odd, lane):
     rows, keys = (np.flatnonzero(odd[0].sum(axis) > 2) for axis in (1, 0))
     if len(rows) == 0 or len(keys) == 0:
         return f"{int(odd.sum())} scores are not those of the other pairs"
-    place = f"keys {keys[0]}..{keys[-1]} of queries {rows[0]}..{rows[-1]}"
+    shown = f"as queries {rows[0]}..{rows[-1]} show"
+    place = f"for keys {keys[0]}..{keys[-1]}"
     if not measure.good(there, lane):
-        return f"in {place} scores are not those of the other pairs"
+        return f"scores {place} are not those of other keys, {shown}"
     if most.outer is not None and there.outer is None:
-        return f"in {place} no softcap is applied"
-    return f"in {place} scores are {there.factor() / most.factor():.4g} times those of the other pairs"
+        return f"no softcap is applied {place}, {shown}"
+    return f"scores {place} are {there.factor() / most.factor():.4g} times those of other keys, {shown}"

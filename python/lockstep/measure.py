@@ -12,7 +12,8 @@ import numpy as np
 from lockstep.frameworks import dtype_of, to_framework, to_numpy
 
 # Rows that have to fit to the last: of their logarithms, root mean square; and a fitted number.
-_REST = {"f32": 2e-3, "bf16": 0.12, "f16": 0.03}
+_REST = {"f32": 2e-3, "bf16": 0.12, "f16": 0.01}
+_LEAST_REST = {"f32": 2e-4, "bf16": 4e-3, "f16": 6e-4}  # of a kernel that rounds its weights alone
 _CLOSE = {"f32": 2e-4, "bf16": 8e-3, "f16": 4e-3}
 _LEAST = {"f32": 1e-24, "bf16": 1e-24, "f16": 2.0**-13}  # weights that are read, of the largest
 
@@ -214,20 +215,44 @@ def fit_of(weights, seen, lane):
     return best if best.rest < 0.6 * plain.rest and best.inner * widest > 0.03 else plain
 
 
-def most_fit(weights, seen, lane):
-    """The fit of most keys, and the pairs that do not follow it, bool [hq, sq, skv]; or None."""
-    keys = np.arange(seen.shape[-1])
-    followed = np.zeros(len(keys), bool)
-    for start in range(0, len(keys), 16):
-        block = (keys >= start) & (keys < start + 16)
-        if (seen & block).sum(-1).max() > 1 and good(fit_of(weights, seen & block, lane), lane):
-            followed |= block
-    fit = fit_of(weights, seen & followed, lane) if followed.any() else None
-    if fit is None or not good(fit, lane):
-        return None
-    rows = _Rows(weights, seen, lane)
-    left = np.where(rows.used, np.log(np.where(rows.used, weights.w, 1)) - fit(weights.z), np.nan)
-    return fit, rows.used & ~(np.abs(left - _densest(left, 2 * _REST[lane])) <= 6 * _REST[lane])
+class Blocks:
+    """The weights by blocks of 16 keys, each with a fit of its own. `rest`: what one that follows
+    leaves, as their median shows it."""
+
+    def __init__(self, weights, seen, lane):
+        self.weights, self.seen, self.lane = weights, seen, lane
+        keys = np.arange(seen.shape[-1])
+        blocks = [(keys >= start) & (keys < start + 16) for start in range(0, len(keys), 16)]
+        self.blocks = [block for block in blocks if (seen & block).sum(-1).max() > 2]
+        self.parts = [(dataclasses.replace(weights, w=weights.w[..., block], z=weights.z[..., block]),
+                       seen[..., block]) for block in self.blocks]
+        self.fits = [fit_of(*part, lane) for part in self.parts]
+        own = [fit.rest for fit in self.fits]
+        self.rest = min(_REST[lane], 6 * max(_LEAST_REST[lane], float(np.median(own)) if own else 0))
+
+    def _follows(self, fit):
+        """Which blocks a fit explains."""
+        return np.array([rest_of(*part, self.lane, fit) for part in self.parts]) <= self.rest
+
+    def even(self, fit):
+        """Whether the fit explains every block."""
+        return bool(self._follows(fit).all())
+
+    def most(self):
+        """The fit of most blocks, and the pairs that do not follow it, bool [hq, sq, skv]; or None."""
+        good_ones = [fit for fit in self.fits if fit.rest <= self.rest]
+        if not good_ones:
+            return None
+        votes = [self._follows(fit) for fit in good_ones]
+        best = votes[int(np.argmax([vote.sum() for vote in votes]))]
+        followed = np.logical_or.reduce([b for b, vote in zip(self.blocks, best) if vote])
+        fit = fit_of(self.weights, self.seen & followed, self.lane)
+        if best.sum() < 2 or fit.rest > self.rest:
+            return None
+        rows = _Rows(self.weights, self.seen, self.lane)
+        logs = np.log(np.where(rows.used, self.weights.w, 1))
+        left = np.where(rows.used, logs - fit(self.weights.z), np.nan)
+        return fit, rows.used & ~(np.abs(left - _densest(left, self.rest)) <= 3 * self.rest)
 
 
 def _densest(left, width):
@@ -236,6 +261,12 @@ def _densest(left, width):
     ahead = np.array([[np.searchsorted(row, row + width) for row in head] for head in ordered])
     count = np.where(np.isfinite(ordered), ahead - np.arange(left.shape[-1]), 0)
     return np.take_along_axis(ordered, count.argmax(-1)[..., None], -1) + width / 2
+
+
+def rest_of(weights, seen, lane, fit):
+    """What a fit leaves of these weights."""
+    rows = _Rows(weights, seen, lane)
+    return rows.rest(rows.centred(fit(weights.z)))
 
 
 def close(a, b, lane):

@@ -57,7 +57,7 @@ class Sentences(unittest.TestCase):
         self.assertIn("(the query's own key and W before it)", said["told"])
 
     def test_wrong_kernels(self):
-        for name, words in (("cap_in_one_tile", "in keys 0..63 of queries 64.."),
+        for name, words in (("cap_in_one_tile", "no softcap is applied for keys 0..63, as queries 6"),
                             ("half_scale", "scores are 0.5 times those of the scale 1/sqrt(d)"),
                             ("exp2_alone", "as exp2 without log2(e) makes them"),
                             ("groups_modulo", "reads key head h mod 2")):
