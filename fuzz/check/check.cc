@@ -21,7 +21,7 @@ using verify::Verdict;
 // Shares of the budget: seconds after which a step begins no further case.
 constexpr double kReading = 12;
 constexpr double kShapes = 20;
-constexpr double kClaims = 5;
+constexpr double kDrawing = 30;  // with all behind it
 
 std::string Seconds(double seconds) {
   return verify::Format("%.0f s", std::max(seconds, 1.0));
@@ -126,10 +126,11 @@ bool Check::Judge(const std::vector<std::string>& reading,
                   const std::vector<std::string>& shapes, size_t from) {
   const bool odd = !looked_.differs.empty() || !looked_.trouble.empty();
   const std::vector<Arithmetic> all = ArithmeticsOf(looked_, lane_);
-  std::string wrong, skipped;
+  std::optional<CaseResult> wrong;
+  std::string skipped;
   size_t wrong_by = from;
   bool wrong_shape = false;
-  for (size_t n = from; n < all.size() && !(odd && !wrong.empty()); ++n) {
+  for (size_t n = from; n < all.size() && !(odd && wrong); ++n) {
     profile_ = ProfileOf(all[n], looked_);
     for (const bool thorough : {false, true}) {
       Judging how = How(thorough);
@@ -142,8 +143,8 @@ bool Check::Judge(const std::vector<std::string>& reading,
         break;
       }
       if (const CaseResult* first = answers->Wrong()) {
-        if (wrong.empty() || (thorough && !wrong_shape)) {
-          wrong = first->line;
+        if (!wrong || (thorough && !wrong_shape)) {
+          wrong = *first;
           wrong_by = n;
           wrong_shape = thorough;
         }
@@ -162,47 +163,45 @@ bool Check::Judge(const std::vector<std::string>& reading,
   // An arithmetic that bounds nothing may be the kernel's own.
   unjudged_ = skipped;
   if (!skipped.empty() && lane_ != looked_.lanes.front()) return false;
-  if (wrong.empty()) {
+  if (!wrong) {
     return Refuse(
         Status::Error(looked_.name + " takes no case of check: " + skipped));
   }
   arithmetic_ = wrong_by;
   profile_ = ProfileOf(all[wrong_by], looked_);
-  return Fail(wrong);
+  return Fail(*wrong);
 }
 
-bool Check::Fail(const std::string& line) {
-  Judging how = How(true);
-  const Result<Answers> answers = JudgeLines({line}, how);
+bool Check::Fail(const CaseResult& first) {
+  const Result<Answers> answers = JudgeLines({first.line}, How(true));
   if (!answers.ok()) return Refuse(answers.status());
-  const CaseResult* wrong = answers->Wrong();
-  if (wrong == nullptr) {
-    return Refuse(Status::Error(
-        line +
-        " was wrong once and right when it was asked again: the kernel "
-        "keeps something between calls, or races"));
-  }
-  const verify::Finding none;
+  const CaseResult* again = answers->Wrong();
+  const CaseResult& wrong = again != nullptr ? *again : first;
   std::string cause =
       looked_.differs.empty() ? looked_.trouble : looked_.differs;
-  if (cause.empty()) cause = CauseText(*wrong);
-  if (cause.empty()) cause = OtherwiseText(*wrong, looked_.name);
-  outcome_.exit_code = wrong->verdict == Verdict::kError
-                           ? verify::kExitCandidate
-                           : verify::kExitFail;
+  if (again == nullptr) {
+    cause =
+        "wrong once, and right when it was asked again: the kernel keeps "
+        "something between calls, or races";
+  }
+  if (cause.empty()) cause = CauseText(wrong);
+  if (cause.empty()) cause = OtherwiseText(wrong, looked_.name);
+  outcome_.exit_code = wrong.verdict == Verdict::kError ? verify::kExitCandidate
+                                                        : verify::kExitFail;
   outcome_.verdict = "fail";
   outcome_.cause = cause;
-  outcome_.line = wrong->line;
-  outcome_.replay = ReplayLine(
-      *wrong, wrong->findings.empty() ? none : wrong->findings.front());
+  outcome_.line = wrong.line;
+  const verify::Finding none;
+  outcome_.replay =
+      ReplayLine(wrong, wrong.findings.empty() ? none : wrong.findings.front());
   screen_.SayFirst("FAIL", cause);
-  screen_.SayFirst("case", wrong->line);
-  screen_.SayFirst("wrong", WrongText(*wrong));
+  screen_.SayFirst("case", wrong.line);
+  screen_.SayFirst("wrong", WrongText(wrong));
   screen_.SayFirst("again", outcome_.replay);
   screen_.Release();
-  if (!wrong->one_field.empty()) {
+  if (!wrong.one_field.empty()) {
     screen_.Say("if meant",
-                "right with " + wrong->one_field + " in its profile");
+                "right with " + wrong.one_field + " in its profile");
   }
   return false;
 }
@@ -244,7 +243,7 @@ void Check::SayShapes(const Answers& answers, size_t shapes) {
     if (result.verdict == Verdict::kPass) continue;
     unseen_.push_back(result.line + " (" + result.reason + ")");
   }
-  if (totals.not_run > 0) Cut(Count(totals.not_run, "shape"));
+  if (totals.not_run > 0) Miss(Count(totals.not_run, "shape"));
   shapes_whole_ = totals.pass == all && seen.probe_inputs > 0 &&
                   seen.canaries > 0 && seen.canaries_caught == seen.canaries;
 }
@@ -253,8 +252,8 @@ bool Check::JudgeOtherLanes() {
   const std::string profile = profile_;
   const size_t arithmetic = arithmetic_;
   for (size_t n = 1; n < looked_.lanes.size(); ++n) {
-    if (Left() < kClaims + 8) {
-      Cut(looked_.lanes[n]);
+    if (Left() < kDrawing) {
+      unseen_.push_back(looked_.lanes[n] + " (no time left)");
       continue;
     }
     lane_ = looked_.lanes[n];
@@ -286,14 +285,13 @@ void Check::Conclude() {
   const auto yours = static_cast<int64_t>(looked_.yours.size());
   const std::string under =
       yours == 0 ? "" : " under " + Count(yours, "convention");
-  if (!shapes_whole_ || !enough || !cut_.empty()) {
-    if (!enough) Cut("5 s of drawn cases");
-    std::string text;
-    for (const std::string& what : cut_) {
-      text += (text.empty() ? "" : ", ") + what;
-    }
-    screen_.Say("THIN", "nothing is wrong, and too little was judged for PASS" +
-                            (text.empty() ? "" : ": not done are " + text));
+  if (!enough) Miss("5 s of drawn cases");
+  if (!shapes_whole_) Miss("a proof from every shape");
+  if (!missing_.empty()) {
+    screen_.Say("THIN",
+                "nothing is wrong, and too little was judged for PASS; "
+                "missing: " +
+                    Listed(missing_));
     outcome_.verdict = "thin";
     outcome_.exit_code = verify::kExitVacuous;
     return;

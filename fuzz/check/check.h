@@ -72,9 +72,9 @@ class Check {
   void SayUnseen();
   void Conclude();
   // The first wrong case: judged once more, with all that tells why.
-  bool Fail(const std::string& line);
+  bool Fail(const verify::CaseResult& first);
   bool Refuse(const Status& why);
-  void Cut(const std::string& what) { cut_.push_back(what); }
+  void Miss(const std::string& what) { missing_.push_back(what); }
 
   const Request& request_;
   Screen& screen_;
@@ -85,10 +85,10 @@ class Check {
   Answers shapes_;         // judged by it
   Outcome outcome_;
   Status refused_;
-  std::vector<std::string> cut_;     // steps that the budget left out
-  std::vector<std::string> unseen_;  // and what was not looked at
-  bool shapes_whole_ = false;        // all shapes passed
-  std::vector<std::string> lines_;   // the shapes
+  std::vector<std::string> missing_;  // what PASS needs and was not done
+  std::vector<std::string> unseen_;   // what was not looked at
+  bool shapes_whole_ = false;         // all shapes passed
+  std::vector<std::string> lines_;    // the shapes
   std::vector<std::string> judged_lanes_;
   std::string unjudged_;  // why a lane proves nothing; empty: it does
   Drawn drawn_;

@@ -16,7 +16,9 @@ using verify::CaseResult;
 using verify::Count;
 using verify::Grouped;
 
-constexpr double kClaims = 5;  // seconds
+// Seconds: of pairs of calls; left for a further lane, or gradients, to begin.
+constexpr double kClaims = 5;
+constexpr double kDrawing = 30;
 
 }  // namespace
 
@@ -26,22 +28,22 @@ bool Check::JudgeGradients() {
     return true;
   }
   const auto lines = GradientLines(looked_);
-  if (!lines.ok() || Left() < kClaims + 8) {
-    Cut("backward");
+  if (!lines.ok() || Left() < kDrawing) {
+    unseen_.emplace_back("backward (no time left)");
     return true;
   }
   Judging how = How(true);
   how.spec = looked_.gradients;
   how.profile += "; grad.from = own";
   if (looked_.lse_base.empty()) how.profile += "; lse = none";
-  how.seconds = Left() / 3;
+  how.seconds = Left() / 4;
   const Result<Answers> answers = JudgeLines(lines.value(), how);
   if (!answers.ok()) return Refuse(answers.status());
   const CaseResult* wrong = answers->Wrong();
   if (wrong != nullptr) {
     looked_.spec = how.spec;
     profile_ = how.profile;
-    return Fail(wrong->line);
+    return Fail(*wrong);
   }
   if (answers->totals.pass > 0) {
     screen_.Say("backward",
@@ -67,19 +69,21 @@ bool Check::Draw() {
       how.cases = *request_.budget.cases;
     } else {
       // Pairs of calls come behind it; a third where there is more than 60 s.
-      how.seconds = std::min(Left() - kClaims - 2, std::max(20.0, Left() / 3));
-      if (*how.seconds < 1) {
-        Cut("drawn cases");
-        return true;
-      }
+      how.seconds = std::min(Left() - 2 * kClaims - 2, std::max(20.0, Left() / 3));
+      if (*how.seconds < 1) return true;
     }
     Result<Drawn> drawn = DrawCases(looked_, how);
     if (!drawn.ok()) return Refuse(drawn.status());
     drawn_ = std::move(drawn.value());
     if (drawn_.faults.empty()) break;
-    const std::string line =
-        verify::MinimalLine(drawn_.faults.front().shrunk.sequence);
-    if (!Widen(line)) return Fail(line);
+    CaseResult first;
+    const Fault& fault = drawn_.faults.front();
+    first.line = verify::MinimalLine(fault.shrunk.sequence);
+    first.verdict = fault.shrunk.outcome.verdict;
+    first.reason = fault.shrunk.outcome.message;
+    first.replay_case = first.line;
+    first.replay_candidate = looked_.spec;
+    if (!Widen(first.line)) return Fail(first);
   }
   SayDrawn();
   return true;
@@ -120,23 +124,25 @@ void Check::SayDrawn() {
     screen_.Say("", "NaN: " + told.convention);
   }
   for (const std::string& word : drawn_.never) {
-    Cut("a drawn case with " + word);
+    Miss("a drawn case with " + word);
   }
 }
 
 void Check::CompareBits() {
-  if (Left() < 2) return Cut("same bits");
+  if (Left() < 2 * kClaims) {
+    return unseen_.push_back("same bits (no time left)");
+  }
   const auto lines = ClaimLines(looked_, lane_);
   const Result<verify::ClaimSet> claims =
       verify::ParseClaims("repeat, batch, heads");
-  if (!lines.ok() || !claims.ok()) return Cut("same bits");
+  if (!lines.ok() || !claims.ok()) return;
   Judging how = How(true);
   how.profile =
       ProfileOf(ArithmeticsOf(looked_, lane_)[arithmetic_], looked_, true);
   how.claims = claims.value();
   how.seconds = std::min(kClaims, Left());
   const Result<Answers> answers = JudgeLines(lines.value(), how);
-  if (!answers.ok()) return Cut("same bits");
+  if (!answers.ok()) return;
   std::vector<std::string> kept, broken;
   for (const CaseResult& result : answers->cases) {
     for (const verify::ClaimTried& tried : result.claims_tried) {

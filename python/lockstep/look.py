@@ -24,6 +24,7 @@ class Look:
         self.lane = self.found.lanes[0]
         self.constants = constants_of(self.found.stranger.function)
         self.unseen, self.tells, self.trouble = [], {}, ""
+        self.finite = False
         self.lse, self.beside, self.longest, self._other_factor = None, "", 0, None
         self.fields, self.yours = ["repeat = no", "masked_nan_safe = no", "nan = unspecified",
                                    "empty_row = unspecified"], []
@@ -308,6 +309,7 @@ class Look:
         """Fields of a profile, and a sentence for each that is a convention of this kernel."""
         self.fields, self.yours = ["repeat = no"], []
         self._find_hidden(mask)
+        self._find_finite(mask)
         self._find_empty(mask, align)
         if self.lse == "2":
             self.fields.append("lse_base = 2")
@@ -336,6 +338,27 @@ class Look:
         elif not np.isnan(o[~hidden]).all():
             self.fields.append("nan = unspecified")
             self.yours.append("NaN in a key that a query sees may vanish")
+
+    def _find_finite(self, mask):
+        """Whether masked scores are a number that low scores meet: 0.9 of the float's range is as good
+        as -inf, and -10000 is not."""
+        n = next((n for n in self.lengths if n >= 7), self.found.size[0])
+        shape = self._shape(n)
+        hidden = ~mask.seen(n, n, 0)
+        if not hidden.any() or self.lane == "f16":
+            return
+        q = np.full((1, 1, n, shape.d), 1.0)
+        k = np.full((1, 1, n, shape.d), -1e6 / (shape.d**0.5))
+        v = np.zeros((1, 1, n, shape.d))
+        v[0, 0, n - 1] = 1
+        try:
+            o = self.found.asked()(q, k, v, self._told_by_statement(shape.d))["o"][0, 0]
+        except Exception:  # pylint: disable=broad-except
+            return
+        self.finite = bool((o[hidden[:, n - 1]] > 0).any())
+        if self.finite:
+            self.yours.append("masked scores are a finite number, which very low scores meet: ordinary "
+                              "numbers are judged alone")
 
     def _find_empty(self, mask, align):
         s = next((n for n in self.lengths if n >= 7), self.found.size[0])

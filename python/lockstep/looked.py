@@ -40,6 +40,7 @@ def where_of(look, found):
         words.append("d=" + "|".join(map(str, look.channels)))
     words += [] if look.groups else ["hkv=hq"]
     words += [] if look.values else ["dv=d"]
+    words += ["fill=normal:1"] if look.finite else []
     return " ".join(words) + " " + _PLAIN
 
 
