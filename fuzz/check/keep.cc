@@ -35,7 +35,7 @@ jobs:
       - run: pip install lockstep-verify)";
 
 // "attention.py:Layer.forward" as "Layer.forward", "./kernel.so" as "kernel".
-std::string NameOf(const std::string& kernel) {
+std::string FileNameOf(const std::string& kernel) {
   const size_t colon = kernel.rfind(':');
   const bool function = kernel.find(".py:") != kernel.npos;
   std::string name =
@@ -93,7 +93,7 @@ std::string WorkflowText(const Outcome& outcome) {
 }  // namespace
 
 std::vector<std::string> FilesOf(const std::string& kernel) {
-  const std::string name = NameOf(kernel);
+  const std::string name = FileNameOf(kernel);
   return {"lockstep.toml", name + ".cases", name + ".profile",
           ".github/workflows/lockstep.yml"};
 }

@@ -11,7 +11,7 @@
 namespace lockstep::fuzz::check {
 
 // The files that a kernel of that name has, in the working directory:
-// lockstep.toml, NAME.cases, NAME.profile, .github/workflows/lockstep.yml.
+// a configuration, cases, a profile, a workflow.
 std::vector<std::string> FilesOf(const std::string& kernel);
 
 // Errors: one of them is there; nothing is replaced.

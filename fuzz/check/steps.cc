@@ -69,7 +69,8 @@ bool Check::Draw() {
       how.cases = *request_.budget.cases;
     } else {
       // Pairs of calls come behind it; a third where there is more than 60 s.
-      how.seconds = std::min(Left() - 2 * kClaims - 2, std::max(20.0, Left() / 3));
+      how.seconds =
+          std::min(Left() - 2 * kClaims - 2, std::max(20.0, Left() / 3));
       if (*how.seconds < 1) return true;
     }
     Result<Drawn> drawn = DrawCases(looked_, how);

@@ -4,6 +4,7 @@ import dataclasses
 import numpy as np
 
 from lockstep import measure, reading
+from lockstep.conventions import find_conventions, find_lse
 from lockstep.frameworks import to_framework
 from lockstep.measure import Shape, Unreadable
 from lockstep.opening import answering, constants_of, opened, right_layout, scale_told
@@ -123,7 +124,7 @@ class Look:
         try:
             if role == "softcap":
                 plain, off = (measure.fit_of(w, w.seen(), self.lane) for w in (
-                    measure.weights_of(self.found.asked(), self._shape(n), told, 1)
+                    measure.weights_of(self.found.asked(), self.shape(n), told, 1)
                     for told in (self._told(d), self._told(d, **{name: value}))))
                 return off.outer is None and abs(off.factor() - plain.factor()) < 0.05 * plain.factor()
             return self._mask(self._longest(), self._told(d, **{name: value})).left is None
@@ -132,7 +133,7 @@ class Look:
 
     # --- what it computes
 
-    def _shape(self, n, **more):
+    def shape(self, n, **more):
         d = 64 if 64 in self.channels else self.found.size[1]
         return dataclasses.replace(Shape(1, 1, n, n, d, d), **more)
 
@@ -143,11 +144,11 @@ class Look:
         return n if self._answers(sq=n, skv=n) else max(self.lengths)
 
     def _mask(self, n, told):
-        shape = self._shape(n)
+        shape = self.shape(n)
         seen = measure.weights_of(self.found.asked(), shape, told, 0.05).seen()[0]
         return measure.mask_of(seen)[0]
 
-    def _told_by_statement(self, d):
+    def told_by_statement(self, d):
         """Values of the parameters that make the kernel compute what --is states, or nothing."""
         if self.stated is None:
             return self._told(d)
@@ -167,8 +168,8 @@ class Look:
         """The Reading, with self.trouble where it does not explain everything. Raises Unreadable."""
         n = self._longest()
         self.longest = n
-        shape = self._shape(n)
-        told, asked, lane = self._told_by_statement(shape.d), self.found.asked(), self.lane
+        shape = self.shape(n)
+        told, asked, lane = self.told_by_statement(shape.d), self.found.asked(), self.lane
         tiny = measure.weights_of(asked, shape, told, 0.05)
         seen = tiny.seen()
         factor = max(abs(measure.fit_of(tiny, seen, lane).factor()), 1e-6)
@@ -182,10 +183,10 @@ class Look:
         size = 14 if lane != "f16" else 2
         large = measure.weights_of(asked, shape, told, size / max(abs(gentle.factor()), 1e-6) / shape.d**0.5)
         fit = measure.fit_of(large, seen, lane)
-        self._find_lse(small, seen, gentle, told)
+        find_lse(self, small, seen, gentle, told)
         found = self._of_fit(mask, fit, large, seen, shape.d)
         self._check_heads(told, seen.shape[-1])
-        self._find_conventions(mask, found.align)
+        find_conventions(self, mask, found.align)
         return found
 
     def _of_fit(self, mask, fit, weights, seen, d):
@@ -215,7 +216,7 @@ class Look:
         """Which key head each query head reads, of four and two."""
         if not self.groups or self.trouble:
             return
-        shape = self._shape(min((n for n in self.lengths if n >= 16), default=longest), hq=4, hkv=2)
+        shape = self.shape(min((n for n in self.lengths if n >= 16), default=longest), hq=4, hkv=2)
         weights = measure.weights_of(self.found.asked(), shape, told, self.gentle)
         seen = weights.seen()
         if measure.good(measure.fit_of(weights, seen, self.lane), self.lane):
@@ -253,7 +254,7 @@ class Look:
     def _is_scale(self, factor, scale_of):
         """Whether the factor is the scale that `scale_of` says of d, at another d, too, as far as the
         kernel takes one."""
-        own = self._shape(1).d
+        own = self.shape(1).d
         if not measure.close(factor, scale_of(own), self.lane):
             return False
         other = next((n for n in self.channels if n != own and n >= 16), None)
@@ -262,8 +263,8 @@ class Look:
         if self._other_factor is None:
             n = min((n for n in self.lengths if n >= 16), default=self.found.size[0])
             try:
-                weights = measure.weights_of(self.found.asked(), self._shape(n, d=other, dv=other),
-                                             self._told_by_statement(other), self.gentle)
+                weights = measure.weights_of(self.found.asked(), self.shape(n, d=other, dv=other),
+                                             self.told_by_statement(other), self.gentle)
                 self._other_factor = measure.fit_of(weights, weights.seen(), self.lane).factor()
             except Exception:  # pylint: disable=broad-except
                 self._other_factor = 0.0
@@ -275,8 +276,8 @@ class Look:
             return None
         s = next((n for n in self.lengths if n >= 7), self.found.size[0])
         for sq, skv in ((s, 2 * s),) if self.wider else ((2 * s, s),):
-            shape = self._shape(s, sq=sq, skv=skv)
-            told = self._told_by_statement(shape.d)
+            shape = self.shape(s, sq=sq, skv=skv)
+            told = self.told_by_statement(shape.d)
             seen = measure.weights_of(self.found.asked(), shape, told, self.gentle).seen()[0]
             fits = [name for name, offset in (("tl", 0), ("br", skv - sq))
                     if (mask.seen(sq, skv, offset) == seen).all()]
@@ -303,99 +304,6 @@ class Look:
         except Exception:  # pylint: disable=broad-except
             return False
 
-    # --- what only its author can say
-
-    def _find_conventions(self, mask, align):
-        """Fields of a profile, and a sentence for each that is a convention of this kernel."""
-        self.fields, self.yours = ["repeat = no"], []
-        self._find_hidden(mask)
-        self._find_finite(mask)
-        self._find_empty(mask, align)
-        if self.lse == "2":
-            self.fields.append("lse_base = 2")
-            self.yours.append("lse is a logarithm to base 2")
-        if self.found.wide:
-            self.fields.append("out = f32")
-            self.yours.append("o is f32 beside tensors of 16 bits, and is judged as if it were rounded")
-
-    def _poisoned(self, shape, key):
-        """o [sq, d] where k and v of a key are NaN."""
-        drawn = np.random.default_rng(5)
-        q, k, v = (drawn.standard_normal((1, 1, n, shape.d)) for n in (shape.sq, shape.skv, shape.skv))
-        k[0, 0, key] = v[0, 0, key] = np.nan
-        return self.found.asked()(q, k, v, self._told_by_statement(shape.d))["o"][0, 0]
-
-    def _find_hidden(self, mask):
-        n = next((n for n in self.lengths if n >= 7), self.found.size[0])
-        try:
-            o = self._poisoned(self._shape(n), n - 1)
-        except Exception:  # pylint: disable=broad-except
-            return
-        hidden = ~mask.seen(n, n, 0)[:, n - 1]
-        if hidden.any() and not np.isfinite(o[hidden]).all():
-            self.fields += ["masked_nan_safe = no", "nan = unspecified"]
-            self.yours.append("NaN behind the mask reaches the output (0 * NaN), as in most kernels")
-        elif not np.isnan(o[~hidden]).all():
-            self.fields.append("nan = unspecified")
-            self.yours.append("NaN in a key that a query sees may vanish")
-
-    def _find_finite(self, mask):
-        """Whether masked scores are a number that low scores meet: 0.9 of the float's range is as good
-        as -inf, and -10000 is not."""
-        n = next((n for n in self.lengths if n >= 7), self.found.size[0])
-        shape = self._shape(n)
-        hidden = ~mask.seen(n, n, 0)
-        if not hidden.any() or self.lane == "f16":
-            return
-        q = np.full((1, 1, n, shape.d), 1.0)
-        k = np.full((1, 1, n, shape.d), -1e6 / (shape.d**0.5))
-        v = np.zeros((1, 1, n, shape.d))
-        v[0, 0, n - 1] = 1
-        try:
-            o = self.found.asked()(q, k, v, self._told_by_statement(shape.d))["o"][0, 0]
-        except Exception:  # pylint: disable=broad-except
-            return
-        self.finite = bool((o[hidden[:, n - 1]] > 0).any())
-        if self.finite:
-            self.yours.append("masked scores are a finite number, which very low scores meet: ordinary "
-                              "numbers are judged alone")
-
-    def _find_empty(self, mask, align):
-        s = next((n for n in self.lengths if n >= 7), self.found.size[0])
-        shape = self._shape(s, sq=2 * s + (mask.left or 0))
-        offset = shape.skv - shape.sq if align == "br" else 0
-        empty = ~mask.seen(shape.sq, shape.skv, offset).any(1)
-        if not self.taller or not empty.any():
-            return
-        try:
-            o = measure.weights_of(self.found.asked(), shape, self._told_by_statement(shape.d), self.gentle).w[0]
-        except Exception:  # pylint: disable=broad-except
-            o = np.full((shape.sq, shape.skv), np.nan)
-        if not (o[empty] == 0).all() or self.lse:
-            self.fields.append("empty_row = unspecified")
-            self.yours.append("rows that see no key are not defined")
-
-    def _find_lse(self, weights, seen, fit, told):
-        """Whether the second result is an lse, and its base."""
-        self.lse, self.beside = None, ""
-        stranger, returned = self.found.stranger, self.found.returned
-        if len(returned) < 2:
-            return
-        rows, keys = weights.w.shape[1:]
-        shape = self._shape(keys, sq=rows)
-        for name in ("lse", "lse_sh") if str(returned[1][1]).endswith("float32") else ():
-            stranger.returns = ("o", name)
-            try:
-                again = measure.weights_of(self.found.asked(), shape, told, self.gentle)
-                self.lse = self.lse or measure.lse_base(again, seen, fit)
-            except Exception:  # pylint: disable=broad-except
-                continue
-            if self.lse:
-                return
-        stranger.returns = ("o",)
-        more = len(returned) - 1
-        self.beside = (f"{more} further result{'s' if more > 1 else ''} (no lse in float32 to base e "
-                       "or 2)")
 
 def _odd_pairs(mask, seen):
     n = len(seen)

@@ -109,7 +109,9 @@ def place_of_function(function, framework):
     plain = getattr(function, "func", function)
     plain = getattr(plain, "__func__", getattr(type(plain), "forward", plain))
     code = getattr(plain, "__code__", None)
-    at = f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}, " if code else ""
+    file = os.path.relpath(code.co_filename) if code else ""
+    file = code.co_filename if file.startswith("..") else file
+    at = f"{file}:{code.co_firstlineno}, " if code else ""
     title = {"numpy": "NumPy", "jax": "JAX"}.get(framework, framework)
     return f"{at}{title}" + ("" if framework == "numpy" else " on the CPU")
 
