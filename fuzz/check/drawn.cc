@@ -89,6 +89,7 @@ constexpr std::pair<const char*, const char*> kShows[] = {
     {"causal", "causal"},
     {"window:", "window"},
     {"chunked:", "chunked"},
+    {"kv_seg=q_seg", "segments"},
     {"align=br", "align_bottom_right"}};
 
 // The words of the condition that have to be judged, by the domain's list.

@@ -60,6 +60,16 @@ std::string Square(int64_t n, const std::string& rest) {
 
 bool IsScan(const Looked& looked) { return looked.op == "ssd_scan"; }
 
+// The lines, and one of documents where the kernel is told of them.
+std::vector<std::string> WithSegments(const Looked& looked,
+                                      std::vector<std::string> lines) {
+  if (looked.where.find("kv_seg=q_seg") != looked.where.npos) {
+    lines.push_back(
+        Square(64, "b=2 hq=2 d=32 q_seg=runs:30,34 kv_seg=runs:30,34"));
+  }
+  return lines;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> ReadingLines(const Looked& looked,
@@ -72,11 +82,13 @@ Result<std::vector<std::string>> ReadingLines(const Looked& looked,
                   looked, lane);
   }
   const int64_t past = std::max<int64_t>(67, looked.reach + 40);
-  return Within({Square(past, "d=64"),
-                 "hq=4 hkv=2 sq=19 skv=" + std::to_string(past) + " d=32",
-                 "hq=2 sq=" + std::to_string(past) + " skv=19 d=32",
-                 Square(past, "hq=2 d=64 fill=normal:1+caps:0.1,20 cap=1")},
-                looked, lane);
+  return Within(
+      WithSegments(looked,
+                   {Square(past, "d=64"),
+                    "hq=4 hkv=2 sq=19 skv=" + std::to_string(past) + " d=32",
+                    "hq=2 sq=" + std::to_string(past) + " skv=19 d=32",
+                    Square(past, "hq=2 d=64 fill=normal:1+caps:0.1,20 cap=1")}),
+      looked, lane);
 }
 
 Result<std::vector<std::string>> ShapeLines(const Looked& looked,
@@ -90,10 +102,12 @@ Result<std::vector<std::string>> ShapeLines(const Looked& looked,
         looked, lane);
   }
   const int64_t tiles = std::max<int64_t>(193, looked.reach + 66);
-  return Within({Square(1, "d=16"), "b=2 hq=2 sq=37 skv=53 d=40",
-                 Square(33, "hq=4 hkv=2 d=32"), "hq=2 sq=1 skv=129 d=64",
-                 Square(tiles, "d=64"), Square(70, "hq=2 d=128")},
-                looked, lane);
+  return Within(
+      WithSegments(looked,
+                   {Square(1, "d=16"), "b=2 hq=2 sq=37 skv=53 d=40",
+                    Square(33, "hq=4 hkv=2 d=32"), "hq=2 sq=1 skv=129 d=64",
+                    Square(tiles, "d=64"), Square(70, "hq=2 d=128")}),
+      looked, lane);
 }
 
 Result<std::vector<std::string>> GradientLines(const Looked& looked) {

@@ -11,7 +11,7 @@ from lockstep.opening import answering, constants_of, opened, right_layout, scal
 from lockstep.reading import ROOT, Reading
 from lockstep.strangers import OFFS, Stranger, role_of, window_value
 
-_TOLD = ("causal", "window", "softcap", "scale")
+_TOLD = ("causal", "window", "softcap", "scale", "segments")
 _LONGEST = 2112  # keys of a question
 
 
@@ -80,12 +80,12 @@ class Look:
             if role not in names:
                 continue
             name, p = names[role]
-            if role == "causal":
+            if role == "causal" or role == "segments" and self.found.stranger.layout in ("bhsd", "bshd"):
                 self.tells[role] = (name, "", "")
             elif role == "scale":
                 root = p.default in (None, 0)
                 self.tells[role] = (name, "" if root else "always", "")
-            elif not self._tell(role, name, p):
+            elif role == "segments" or not self._tell(role, name, p):
                 self.unseen.append(f"{name}= other than {p.default}")
 
     def _tell(self, role, name, p):
@@ -186,6 +186,7 @@ class Look:
         find_lse(self, small, seen, gentle, told)
         found = self._of_fit(mask, fit, large, seen, shape.d)
         self._check_heads(told, seen.shape[-1])
+        self._check_segments(told, mask)
         find_conventions(self, mask, found.align)
         return found
 
@@ -225,6 +226,32 @@ class Look:
         if measure.good(measure.fit_of(turned, seen, self.lane), self.lane):
             self.trouble = ("query head h reads key head h mod 2 where floor(h / 2) is right, of 4 query "
                             "heads and 2 key heads")
+
+    def _check_segments(self, told, mask):
+        """Whether documents that it is told of are kept apart."""
+        if "segments" not in self.tells or self.trouble:
+            return
+        n = min((n for n in self.lengths if n >= 16), default=self.found.size[0])
+        border = n // 3
+        ids = (np.arange(n) >= border).astype(np.int32)[None]
+        given = told | {self.tells["segments"][0]: to_framework(ids, self.found.framework)}
+        seen = measure.weights_of(self.found.asked(), self.shape(n), given, self.gentle).seen()[0]
+        right = mask.seen(n, n, 0) & (ids[0][:, None] == ids[0][None, :])
+        wrong = seen != right
+        if not wrong.any():
+            return
+        row, key = np.argwhere(wrong)[0]
+        name = self.tells["segments"][0]
+        if not wrong[:border].any() and not wrong[border + 1:].any():
+            self.trouble = f"the first query of a segment ({name}=) still sees the segment before it"
+        elif not np.delete(wrong, border - 1, 1).any() and not wrong[:border].any():
+            self.trouble = f"queries of a segment ({name}=) see the last key of the segment before it"
+        elif (seen == mask.seen(n, n, 0)).all():
+            self.trouble = f"{name}= is ignored"
+        else:
+            verb = "sees" if seen[row, key] else "does not see"
+            self.trouble = (f"segments are not kept apart: of {n} tokens with a border at {border}, query "
+                            f"{row} {verb} key {key}")
 
     def _numbers(self, fit, d):
         """Scale and cap of a fit; self.trouble says so where no usual scale explains it."""

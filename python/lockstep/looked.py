@@ -41,7 +41,11 @@ def where_of(look, found):
     words += [] if look.groups else ["hkv=hq"]
     words += [] if look.values else ["dv=d"]
     words += ["fill=normal:1"] if look.finite else []
-    return " ".join(words) + " " + _PLAIN
+    plain = _PLAIN
+    if "segments" in look.tells:
+        words = [word for word in words if not word.startswith("skv=")] + ["skv=sq"]
+        plain = plain.replace("q_seg=none kv_seg=none", "kv_seg=q_seg")
+    return " ".join(words) + " " + plain
 
 
 def _told_keys(look):
@@ -97,6 +101,7 @@ def spec_of(look, target, op=""):
              "features": "+".join(sorted(fixed)),
              "tells": "+".join(":".join([role, *told]).rstrip(":")
                                for role, told in look.tells.items()),
+             "wants": "segments" if "segments" in look.tells else "",
              "returns": "+".join(found.stranger.returns), "lanes": "+".join(found.lanes),
              "lacks": "" if look.lse or op else "lse",
              "alignment": "64" if found.framework == "torch" else ""}
@@ -144,6 +149,8 @@ def looked(target, words):
         result["computes"] = measured.sentence()
     else:
         result["computes"] = look.reading.sentence()
+    if "segments" in look.tells:
+        result["computes"] += f", segments of {look.tells['segments'][0]}= apart"
     result["trouble"] = look.trouble
     result |= {"returns": "o and lse" if look.lse else "o", "lse": look.lse or "",
                "beside": look.beside, "spec": spec_of(look, target),

@@ -23,6 +23,7 @@ ROLES = {
                 "logit_cap", "attn_logit_softcapping", "cap"),
     "scale": ("scale", "sm_scale", "softmax_scale", "attn_scale", "scaling"),
     "enable_gqa": ("enable_gqa",),
+    "segments": ("segment_ids", "segments", "seg_ids", "seq_idx", "doc_ids", "document_ids"),
 }
 LAYOUTS = ("bhsd", "bshd", "hsd", "shd", "sd")
 # How a window is told: the number of keys with the query's own, of keys before it, or both
@@ -151,6 +152,11 @@ class Stranger:
 
     def _call(self, q, k, v, told):
         given = {self.names["q"]: q, self.names["k"]: k, self.names["v"]: v, **told}
+        ids = next((n for n in self.parameters if role_of(n) == "segments"), None)
+        if ids and ids not in given and self.parameters[ids].default is inspect.Parameter.empty:
+            rows = q[..., 0, 0] if self.layout in ("bshd", "shd") else q[..., 0, :, 0] if len(
+                q.shape) > 2 else q[:, 0]
+            given[ids] = rows.int() * 0 if framework_of(q) == "torch" else (rows * 0).astype("int32")
         gqa = next((n for n in self.parameters if role_of(n) == "enable_gqa"), None)
         if gqa and q.shape != k.shape:
             given[gqa] = True
@@ -252,6 +258,13 @@ def _refuse_others(call, features, told):
                           "it always has " + ", ".join(sorted(less)))
 
 
+def _one_of(queries, keys):
+    """Ids that queries and keys share; otherwise raises Unsupported."""
+    if queries.shape != keys.shape or not bool((queries == keys).all()):
+        raise Unsupported("it is told of one array of segments, for queries and keys alike")
+    return queries
+
+
 def told_of(tells, call):
     """The values of the parameters that a call needs. What a case does not ask for stays at its
     default where that is off, so that defaults are judged, too."""
@@ -261,6 +274,8 @@ def told_of(tells, call):
     if "window" in tells and call.window is not None:
         name, form, _ = tells["window"]
         told[name] = window_value(form, *call.window, call.causal)
+    if "segments" in tells and "q_seg" in call.inputs:
+        told[tells["segments"][0]] = _one_of(*call.segments)
     if "softcap" in tells and call.softcap is not None:
         told[tells["softcap"][0]] = call.softcap
     if "scale" in tells:

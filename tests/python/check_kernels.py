@@ -109,6 +109,19 @@ def int_window(q, k, v, sliding_window=None):
     return _attend(q, k, v, seen)
 
 
+def packed_rows(q, k, v, segment_ids):
+    i, j = _places(q, k)
+    same = segment_ids[:, :, None] == segment_ids[:, None, :]
+    return _attend(q, k, v, (j <= i) & same[:, None])
+
+
+def packed_late(q, k, v, segment_ids):
+    """The first query of a segment is one of the segment before."""
+    before = np.concatenate([segment_ids[:, :1], segment_ids[:, :-1]], 1)
+    i, j = _places(q, k)
+    return _attend(q, k, v, (j <= i) & (before[:, :, None] == segment_ids[:, None, :])[:, None])
+
+
 class Layer:
     """A module with its window in itself."""
 

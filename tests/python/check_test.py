@@ -53,6 +53,8 @@ class Sentences(unittest.TestCase):
         said = self.reads("one_head", "full")
         self.assertEqual((said["returns"], said["lse"]), ("o and lse", "e"))
         self.assertIn("layout=sd", said["spec"])
+        said = self.reads("packed_rows", "causal")
+        self.assertTrue(said["computes"].endswith(", segments of segment_ids= apart"), said["computes"])
         said = self.reads("int_window", "causal")
         self.assertIn("(the query's own key and W before it)", said["told"])
 
@@ -60,6 +62,7 @@ class Sentences(unittest.TestCase):
         for name, words in (("cap_in_one_tile", "no softcap is applied for keys 0..63, as queries 6"),
                             ("half_scale", "scores are 0.5 times those of the scale 1/sqrt(d)"),
                             ("exp2_alone", "as exp2 without log2(e) makes them"),
+                            ("packed_late", "the first query of a segment (segment_ids=) still sees"),
                             ("groups_modulo", "reads key head h mod 2")):
             self.assertIn(words, look(name)["trouble"], name)
 
@@ -170,6 +173,12 @@ class Verdicts(program.TestCase):
         self.assertTrue(lockstep.check(check_kernels.two_sided, budget="40cases").check().passed)
         with self.assertRaisesRegex(UsageError, "at the top of a file"):
             lockstep.check(lambda q, k, v: q)
+
+    def test_segments(self):
+        said = self.check("packed_rows", "--is", "causal", code=0)
+        self.assertIn("right     7 of 7 shapes", said)
+        said = self.check("packed_late", "--is", "causal", code=1)
+        self.assertIn("q_seg=runs:30,34", said.splitlines()[1])
 
     def test_usage(self):
         for name, more, words in (
