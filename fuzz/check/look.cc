@@ -60,8 +60,7 @@ Result<Said> AskPython(const std::string& target, const Keys& stated) {
   }
   if (said.empty()) {
     return Status::Error(
-        target + ": " + child->HowItEnded(" while check looked at it").message +
-        child->LastWords());
+        target + ": " + child->HowItEnded(" while check looked at it").message);
   }
   const auto error = said.find("error");
   if (error == said.end()) return said;

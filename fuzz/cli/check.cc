@@ -59,6 +59,11 @@ Result<check::Outcome> CheckWatched(const check::Request& request) {
 }
 
 int RunCheck(CheckArguments* a) {
+  if (!a->hosts.device.empty()) {
+    return Fail(
+        "--device: check asks kernels in memory of the CPU; verify and "
+        "fuzz take it (docs/gpu.md)");
+  }
   const Status limited =
       verify::cli::LimitHosts(a->hosts, {"py:" + a->request.kernel});
   if (!limited.ok()) return Fail(limited.message());
