@@ -64,7 +64,7 @@ bool Check::Refuse(const Status& why) {
 
 Result<Outcome> Check::Run() {
   const bool whole = Read() && JudgeShapes() && JudgeOtherLanes() &&
-                     JudgeGradients() && Draw();
+                     JudgeGradients() && Draw() && TimeOne();
   RETURN_IF_ERROR(refused_);
   if (whole) {
     CompareBits();
@@ -308,7 +308,9 @@ void Check::Conclude() {
     return;
   }
   screen_.Say("judged", all);
-  screen_.SayLast("CONSISTENT with: " + looked_.is);
+  screen_.SayLast(
+      "CONSISTENT with: " + looked_.is +
+      (looked_.told.empty() ? "" : "; other values of " + looked_.told));
   outcome_.verdict = "consistent";
   outcome_.exit_code =
       request_.require_stated ? verify::kExitVacuous : verify::kExitPass;

@@ -68,6 +68,7 @@ class Check {
   // all shapes.
   bool Widen(const std::string& line);
   void SayDrawn();
+  bool TimeOne();
   void CompareBits();
   void SayUnseen();
   void Conclude();

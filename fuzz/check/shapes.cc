@@ -110,6 +110,12 @@ Result<std::vector<std::string>> ShapeLines(const Looked& looked,
       looked, lane);
 }
 
+Result<std::vector<std::string>> TimedLines(const Looked& looked,
+                                            const std::string& lane) {
+  if (IsScan(looked)) return Within({"t=1024 h=8 n=64 p=64"}, looked, lane);
+  return Within({Square(1024, "hq=8 d=64")}, looked, lane);
+}
+
 Result<std::vector<std::string>> GradientLines(const Looked& looked) {
   Looked backward = looked;
   backward.op = kBackward;

@@ -21,6 +21,10 @@ Result<std::vector<std::string>> ReadingLines(const Looked& looked,
 Result<std::vector<std::string>> ShapeLines(const Looked& looked,
                                             const std::string& lane);
 
+// One of the size of a model's call, which is timed.
+Result<std::vector<std::string>> TimedLines(const Looked& looked,
+                                            const std::string& lane);
+
 // Three of attention_backward, in f32.
 Result<std::vector<std::string>> GradientLines(const Looked& looked);
 

@@ -129,6 +129,28 @@ void Check::SayDrawn() {
   }
 }
 
+bool Check::TimeOne() {
+  const auto lines = TimedLines(looked_, lane_);
+  double longest = 0;
+  for (const CaseResult& result : shapes_.cases) {
+    longest = std::max(longest, result.candidate_seconds);
+  }
+  // The timed call has some 200 times the work of the largest shape.
+  if (!lines.ok() || Left() < kClaims || 200 * longest > kClaims) {
+    unseen_.emplace_back("speed");
+    return true;
+  }
+  const Result<Answers> answers = JudgeLines(lines.value(), How(false));
+  if (!answers.ok()) return Refuse(answers.status());
+  if (const CaseResult* wrong = answers->Wrong()) return Fail(*wrong);
+  const CaseResult& timed = answers->cases.front();
+  if (timed.verdict == verify::Verdict::kSkipped) return true;
+  screen_.Say("speed", verify::Format("%.3g ms a call of ",
+                                      1000 * timed.candidate_seconds) +
+                           timed.line + ", right as well");
+  return true;
+}
+
 void Check::CompareBits() {
   if (Left() < 2 * kClaims) {
     return unseen_.push_back("same bits (no time left)");
