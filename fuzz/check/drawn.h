@@ -25,7 +25,7 @@ struct Drawn {
   Counts counts;
   std::vector<Fault> faults, conventions;
   double seconds = 0;
-  int64_t past = 0;   // judged cases with more keys than the window holds
+  int64_t past = 0;   // judged cases with more keys than the mask reaches
   std::string sizes;  // "heads 1..8, lengths 1..257"
   // Words of what the kernel computes that no judged case had: "softcap".
   std::vector<std::string> never;

@@ -39,7 +39,7 @@ struct Looked {
   std::vector<std::string> yours;   // conventions, a sentence each
   bool takes_calls = false;         // it is told of each call what it asks for
   bool own_profile = false;         // it states a profile
-  int64_t reach = 0;                // keys before a query that its window holds
+  int64_t reach = 0;    // keys from which on the mask's bound acts; 0: none
   int64_t longest = 0;  // keys that the measurement had; 0: there was none
 };
 

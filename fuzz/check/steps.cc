@@ -117,9 +117,12 @@ void Check::SayDrawn() {
   if (n.untrusted > 0) text += ", " + Grouped(n.untrusted) + " prove little";
   if (n.skipped > 0) text += ", " + Grouped(n.skipped) + " not taken";
   screen_.Say("drawn", text + "; " + drawn_.sizes);
-  if (looked_.reach > 0) {
-    screen_.Say("", Count(drawn_.past, "case") +
-                        " with more keys than the window holds");
+  if (looked_.reach > 0 && drawn_.past == 0) {
+    unseen_.emplace_back("drawn cases past the mask's bound");
+  } else if (looked_.reach > 0) {
+    screen_.Say("", Count(drawn_.past, "case") + " of more than " +
+                        Count(looked_.reach, "key") +
+                        ", where the mask's bound acts");
   }
   for (const Fault& told : drawn_.conventions) {
     screen_.Say("", "NaN: " + told.convention);

@@ -1,5 +1,6 @@
 """Looks at a kernel that check was given, and asks what it computes."""
 import dataclasses
+import time
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from lockstep.reading import ROOT, Reading
 from lockstep.strangers import OFFS, Stranger, role_of, window_value
 
 _TOLD = ("causal", "window", "softcap", "scale", "segments")
-_LONGEST = 2112  # keys of a question
+_FAR = 2048  # keys of the question how far the last query sees
+_SLOW = 0.25  # seconds of a call of 256 keys, from which that is not asked
 
 
 class Look:
@@ -25,7 +27,7 @@ class Look:
         self.lane = self.found.lanes[0]
         self.constants = constants_of(self.found.stranger.function)
         self.unseen, self.tells, self.trouble = [], {}, ""
-        self.finite = False
+        self.finite = self.far = False
         self.lse, self.beside, self.longest, self._other_factor = None, "", 0, None
         self.fields, self.yours = ["repeat = no", "masked_nan_safe = no", "nan = unspecified",
                                    "empty_row = unspecified"], []
@@ -138,10 +140,31 @@ class Look:
         return dataclasses.replace(Shape(1, 1, n, n, d, d), **more)
 
     def _longest(self):
-        """Keys of the longest question: past every window that the code may hold."""
-        windows = [c for c in self.constants if c.is_integer() and 48 < c <= 2048]
-        n = min(_LONGEST, int(-(-max([256, *windows]) // 64) * 64 + 64))
+        """Keys of the longest question: past every window that the code may hold, and past how far
+        the last of many queries sees."""
+        windows = [c for c in self.constants if c.is_integer() and 48 < c <= _FAR]
+        windows.append(self._sees_back() or 0)
+        n = int(-(-max([256, *windows]) // 64) * 64 + 64)
         return n if self._answers(sq=n, skv=n) else max(self.lengths)
+
+    def _sees_back(self):
+        """About how many keys the last of 2048 queries sees; None where it sees the first one, or
+        where it is not asked: the kernel is slow, or takes no such length."""
+        shape = self.shape(_FAR)
+        start = time.perf_counter()
+        if not self._answers(sq=256, skv=256) or time.perf_counter() - start > _SLOW:
+            return None
+        drawn, step = np.random.default_rng(6), _FAR // shape.dv
+        q, k = (0.3 * drawn.standard_normal((1, 1, _FAR, shape.d)) for _ in range(2))
+        v = np.zeros((1, 1, _FAR, shape.dv))
+        v[0, 0, np.arange(shape.dv) * step, np.arange(shape.dv)] = 1
+        try:
+            last = self.found.asked()(q, k, v, self.told_by_statement(shape.d))["o"][0, 0, -1]
+        except Exception:  # pylint: disable=broad-except
+            return None
+        self.far = True
+        seen = np.flatnonzero(last > 0)
+        return None if len(seen) == 0 or seen[0] == 0 else int(_FAR - seen[0] * step + step)
 
     def _mask(self, n, told):
         shape = self.shape(n)
@@ -167,7 +190,7 @@ class Look:
     def read(self):
         """The Reading, with self.trouble where it does not explain everything. Raises Unreadable."""
         n = self._longest()
-        self.longest = n
+        self.longest = max(n, _FAR) if self.far else n
         shape = self.shape(n)
         told, asked, lane = self.told_by_statement(shape.d), self.found.asked(), self.lane
         tiny = measure.weights_of(asked, shape, told, 0.05)

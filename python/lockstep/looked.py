@@ -157,9 +157,14 @@ def looked(target, words):
                "gradients": gradients_of(look, target), "is": asked.words(),
                "where": where_of(look, asked), "longest": look.longest,
                "fields": look.fields, "yours": look.yours,
-               "reach": max([look.reading.mask.left or 0] if look.reading.mask else [0]),
+               "reach": _reach(look.reading.mask),
                "limits": _limits_text(look)}
     return result
+
+
+def _reach(mask):
+    """From how many keys on the mask's bound acts; 0: it has none."""
+    return max(mask.left or 0, mask.chunk or 0, mask.prefix) if mask else 0
 
 
 def _limits_text(look):

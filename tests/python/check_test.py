@@ -40,6 +40,7 @@ class Sentences(unittest.TestCase):
                       "scale 1/sqrt(d)", said["computes"])
         self.reads("bottom_right", "causal align=br")
         self.reads("two_sided", "window=7,3")
+        self.reads("far_window", "causal window=512")
         self.reads("chunks", "mask=chunked:16")
 
     def test_signatures(self):
