@@ -48,6 +48,11 @@ double Check::Left() const {
   return request_.budget.seconds ? *request_.budget.seconds - Spent() : 1e6;
 }
 
+std::optional<double> Check::AtMost(double seconds) const {
+  if (!request_.budget.seconds) return std::nullopt;
+  return std::max(seconds, 0.0);
+}
+
 Judging Check::How(bool thorough) const {
   Judging how;
   how.spec = looked_.spec;
@@ -134,8 +139,9 @@ bool Check::Judge(const std::vector<std::string>& reading,
     profile_ = ProfileOf(all[n], looked_);
     for (const bool thorough : {false, true}) {
       Judging how = How(thorough);
+      // Shapes leave what PASS needs of drawn cases, and the steps behind them.
       how.seconds =
-          thorough ? std::min(kShapes, std::max(Left(), 0.0)) : kReading;
+          AtMost(thorough ? std::max(kShapes, Left() - kShapes) : kReading);
       Result<Answers> answers = JudgeLines(thorough ? shapes : reading, how);
       if (!answers.ok()) return Refuse(answers.status());
       if (!answers->cases.empty() && AllSkipped(answers.value())) {

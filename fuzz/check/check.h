@@ -51,6 +51,9 @@ class Check {
   double Spent() const;
   // Seconds that are left of the budget; many where it is one of cases.
   double Left() const;
+  // At most so many seconds of a step; none where the budget is one of cases,
+  // so that a screen does not depend on time.
+  std::optional<double> AtMost(double seconds) const;
   Judging How(bool thorough) const;
   // Each step returns whether to go on; otherwise the outcome is set.
   bool Read();

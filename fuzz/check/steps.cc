@@ -36,7 +36,7 @@ bool Check::JudgeGradients() {
   how.spec = looked_.gradients;
   how.profile += "; grad.from = own";
   if (looked_.lse_base.empty()) how.profile += "; lse = none";
-  how.seconds = Left() / 4;
+  how.seconds = AtMost(Left() / 4);
   const Result<Answers> answers = JudgeLines(lines.value(), how);
   if (!answers.ok()) return Refuse(answers.status());
   const CaseResult* wrong = answers->Wrong();
@@ -139,7 +139,9 @@ bool Check::TimeOne() {
     longest = std::max(longest, result.candidate_seconds);
   }
   // The timed call has some 200 times the work of the largest shape.
-  if (!lines.ok() || Left() < kClaims || 200 * longest > kClaims) {
+  const bool slow =
+      request_.budget.seconds && (Left() < kClaims || 200 * longest > kClaims);
+  if (!lines.ok() || slow) {
     unseen_.emplace_back("speed");
     return true;
   }
@@ -166,7 +168,7 @@ void Check::CompareBits() {
   how.profile =
       ProfileOf(ArithmeticsOf(looked_, lane_)[arithmetic_], looked_, true);
   how.claims = claims.value();
-  how.seconds = std::min(kClaims, Left());
+  how.seconds = kClaims;
   const Result<Answers> answers = JudgeLines(lines.value(), how);
   if (!answers.ok()) return;
   std::vector<std::string> kept, broken;

@@ -14,7 +14,8 @@ from lockstep.strangers import OFFS, Stranger, role_of, window_value
 
 _TOLD = ("causal", "window", "softcap", "scale", "segments")
 _FAR = 2048  # keys of the question how far the last query sees
-_SLOW = 0.25  # seconds of a call of 256 keys, from which that is not asked
+_SLOW = 4  # seconds, from which that is not asked
+_PATIENCE = 8  # seconds for the questions about weights
 
 
 class Look:
@@ -64,8 +65,10 @@ class Look:
         self.groups = self._answers(hq=4, hkv=2)
         self.wider = self._answers(sq=s, skv=2 * s)
         self.taller = self._answers(sq=2 * s, skv=s)
-        self.values = self._answers(dv=d // 2) if d > 16 else self._answers(dv=2 * d)
-        self.channels = [n for n in (8, 16, 32, 64, 80, 128, 256) if n == d or self._answers(d=n, dv=n)]
+        self.channels = [n for n in (1, 8, 16, 32, 40, 64, 80, 128, 256)
+                         if n == d or self._answers(d=n, dv=n)]
+        self.any_channels = {1, 8, 16, 40, 80} <= set(self.channels)
+        self.values = self.any_channels and self._answers(d=32, dv=16) and self._answers(d=16, dv=32)
         self.lengths = [n for n in (1, 2, 7, 37, 64, 96, 128, 256)
                         if n == s or self._answers(sq=n, skv=n)]
         self.any_length = all(n in self.lengths for n in (1, 2, 7, 37))
@@ -143,17 +146,25 @@ class Look:
         """Keys of the longest question: past every window that the code may hold, and past how far
         the last of many queries sees."""
         windows = [c for c in self.constants if c.is_integer() and 48 < c <= _FAR]
-        windows.append(self._sees_back() or 0)
+        known = max(n for n in self.lengths if n <= 256)
+        spent = min(self._seconds(known) for _ in range(3))
+        if spent * (_FAR / known)**2 <= _SLOW:
+            windows.append(self._sees_back() or 0)
         n = int(-(-max([256, *windows]) // 64) * 64 + 64)
+        # Four questions of n / 64 calls each, and work as the square of n.
+        while n > 64 and 4 * (n // 64) * spent * (n / known)**2 > _PATIENCE:
+            n -= 64
         return n if self._answers(sq=n, skv=n) else max(self.lengths)
+
+    def _seconds(self, n):
+        start = time.perf_counter()
+        self._answers(sq=n, skv=n)
+        return time.perf_counter() - start
 
     def _sees_back(self):
         """About how many keys the last of 2048 queries sees; None where it sees the first one, or
-        where it is not asked: the kernel is slow, or takes no such length."""
+        takes no such length."""
         shape = self.shape(_FAR)
-        start = time.perf_counter()
-        if not self._answers(sq=256, skv=256) or time.perf_counter() - start > _SLOW:
-            return None
         drawn, step = np.random.default_rng(6), _FAR // shape.dv
         q, k = (0.3 * drawn.standard_normal((1, 1, _FAR, shape.d)) for _ in range(2))
         v = np.zeros((1, 1, _FAR, shape.dv))

@@ -36,7 +36,7 @@ def where_of(look, found):
         words.append("skv=sq")
     if not look.any_length and look.wider:
         words.append("skv=" + "|".join(map(str, look.lengths)))
-    if not {16, 32, 64} <= set(look.channels):
+    if not look.any_channels:
         words.append("d=" + "|".join(map(str, look.channels)))
     words += [] if look.groups else ["hkv=hq"]
     words += [] if look.values else ["dv=d"]

@@ -237,7 +237,10 @@ def adapted(function, facts):
 
     def kernel(q, k, v, *, call):
         _refuse_others(call, features, set(stranger.tells))
-        parts = stranger(q, k, v, told_of(stranger.tells, call))
+        try:
+            parts = stranger(q, k, v, told_of(stranger.tells, call))
+        except (AssertionError, NotImplementedError, ValueError) as why:  # it says that it does not
+            raise Unsupported(f"{type(why).__name__}: {why}") from why
         return tuple(parts[name] for name in ("o", "lse") if name in parts)
 
     kernel.__name__ = getattr(function, "__name__", type(function).__name__)

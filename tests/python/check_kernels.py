@@ -152,6 +152,12 @@ def one_head(Q, K, V):
     return p @ V / total, z.max(-1) + np.log(total[:, 0])
 
 
+def picky(q, k, v):
+    """Two head sizes, lengths by 32, as many queries as keys, no groups."""
+    assert q.shape == k.shape == v.shape and q.shape[-1] in (32, 64) and q.shape[2] % 32 == 0
+    return bottom_right(q, k, v)
+
+
 def packed(qkv):
     return qkv
 

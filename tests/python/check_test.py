@@ -139,6 +139,12 @@ class Verdicts(program.TestCase):
         self.assertTrue(said.startswith("FAIL      the mask is aligned at the bottom right"), said)
         self.check("narrow", "--is", "causal window=17", code=1)
 
+    def test_what_it_does_not_take_is_not_asked(self):
+        said = self.check("picky", "--is", "causal", code=0)
+        self.assertRegex(said, r"\ndrawn     \d+ drawn cases right in .*; channels (32|64)..(32|64), heads")
+        self.assertIn("\nnot taken fewer key heads than query heads\n          queries and keys of "
+                      "different number\n          values of another width\n", said)
+
     def test_scans(self):
         said = self.check("scan", "--is", "scan segments", code=0)
         self.assertIn("\nyours     NaN of one run reaches another", said)
