@@ -17,6 +17,8 @@ using verify::Case;
 
 // Drawn cases that are asked whether any can be so.
 constexpr uint64_t kAsked = 500;
+// The value of a key that is left out: 1/sqrt(d) of `scale`.
+constexpr const char* kDefault = "default";
 
 using Keys = std::vector<std::pair<std::string, std::string>>;
 
@@ -66,7 +68,7 @@ Result<Case> WithKeys(const std::vector<WhereKey>& where, const Case& c,
     if (!value) value = ValueOf(KeysOf(verify::CanonicalLine(c)), text);
     std::erase_if(
         keys, [&](const auto& key) { return GivesWay(key.first, one.key); });
-    keys.push_back({one.key, value.value_or(text)});
+    if (text != kDefault) keys.push_back({one.key, value.value_or(text)});
   }
   std::string line = minimal.substr(0, minimal.find(' '));
   for (const auto& [key, value] : keys) line += " " + key + "=" + value;

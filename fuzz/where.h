@@ -13,8 +13,8 @@
 
 namespace lockstep::fuzz {
 
-// A key, and what it may be: texts as in case lines, or the name of another key
-// whose value it takes.
+// A key, and what it may be: texts as in case lines, the name of another key
+// whose value it takes, or `default`.
 struct WhereKey {
   std::string key;
   std::vector<std::string> values;

@@ -17,13 +17,13 @@ overview, and [tutorial-python.md](tutorial-python.md) leads from installing to 
 """
 # Sections: names as a user writes them behind `lockstep.`, and their modules.
 SECTIONS = [
-    ("Judging", [("verify", "judge"), ("fuzz", "judge"), ("invariance", "claims"),
+    ("Judging", [("check", "checked"), ("verify", "judge"), ("fuzz", "judge"), ("invariance", "claims"),
                  ("identify", "identified"),
                  ("bench", "bench_kernel"),
                  ("ray.campaign", "ray"), ("parametrize", "pytest_plugin")]),
     ("Kernels", [("kernel", "kernels"), ("autograd_kernel", "autograd"),
                  ("call.Call", "call")]),
-    ("Reports", [("Report", "report"), ("Finding", "report"),
+    ("Reports", [("Checked", "checked"), ("Report", "report"), ("Finding", "report"),
                  ("report.CaseVerdict", "report"), ("InvarianceReport", "claims"),
                  ("Claim", "claims"), ("Identified", "identified"),
                  ("FieldEvidence", "identified")]),

@@ -9,6 +9,7 @@ int Main(int argc, char** argv) {
     verify::cli::LetThreadsSleep();
     Parser program("Looks for cases on which a kernel is wrong.", "",
                    "lockstep fuzz");
+    AddCheck(&program);
     AddFuzz(&program);
     AddShrink(&program);
     AddExplain(&program);

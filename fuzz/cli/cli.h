@@ -1,5 +1,5 @@
-// The program lockstep-fuzz: what `lockstep fuzz`, `shrink`, `explain`,
-// `campaign` and `selftest` start.
+// The program lockstep-fuzz: what `lockstep check`, `fuzz`, `shrink`,
+// `explain`, `campaign` and `selftest` start.
 #ifndef LOCKSTEP_FUZZ_CLI_CLI_H_
 #define LOCKSTEP_FUZZ_CLI_CLI_H_
 
@@ -14,6 +14,7 @@ using verify::cli::Verb;
 // escapes it: foreign exceptions end here.
 int Main(int argc, char** argv);
 
+void AddCheck(Parser* program);
 void AddFuzz(Parser* program);
 void AddShrink(Parser* program);
 void AddExplain(Parser* program);

@@ -19,6 +19,7 @@ _HOMES = {
     "mamba3_scan": "operators", "mamba3_scan_backward": "operators",
     "mamba3_step": "operators", "ssd_scan": "operators",
     "Report": "report", "Finding": "report",
+    "check": "checked", "Checked": "checked",
     "verify": "judge", "fuzz": "judge", "bench": "bench_kernel",
     "invariance": "claims", "InvarianceReport": "claims", "Claim": "claims",
     "identify": "identified", "Identified": "identified", "FieldEvidence": "identified",

@@ -4,6 +4,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from lockstep import ray as ray
 from lockstep.call import Call as Call
+from lockstep.checked import Checked as Checked
 from lockstep.claims import Claim as Claim, InvarianceReport as InvarianceReport
 from lockstep.errors import (
     Failed as Failed, LockstepError as LockstepError, Skipped as Skipped,
@@ -61,6 +62,8 @@ def verify(kernel: Callable[..., Any] | str, cases: _Case | Sequence[_Case], *,
            options: Sequence[str] = (), op: _Words = ...,
            framework: _Framework = ..., device: str = ..., features: _Words = ...,
            wants: _Words = ..., lacks: _Words = ..., lanes: _Words = ...) -> Report: ...
+def check(kernel: Callable[..., Any] | str, states: str | None = None, *,
+          budget: str | None = None, options: Sequence[str] = ()) -> Checked: ...
 def fuzz(kernel: Callable[..., Any] | str, op: str | None = None, *,
          budget: str = "10s", profile: str | os.PathLike[str] | None = None,
          seed: int | None = None, isolate: bool = True, findings: int | None = None,

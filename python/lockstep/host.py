@@ -75,6 +75,10 @@ class Runner:
     restarts = True  # after an exception another process takes its place
 
     def __init__(self, function, facts):
+        if facts.layout:
+            from lockstep import scans, strangers
+            room = scans if facts.op == ("ssd_scan",) else strangers
+            function = room.adapted(function, facts)
         self.function, self.facts = function, facts
         self.signature = Signature.of(function)
         self.place = place_of(facts)
@@ -87,7 +91,7 @@ class Runner:
                 "profile": _profile_text(self.facts.profile), "wants": list(self.facts.wants),
                 "lacks": list(self.facts.lacks),
                 "lanes": list(self.facts.lanes or LANES),
-                "features": [*(self.facts.features or ()), *self.facts.lanes],
+                "features": [*(self.facts.features or ()), *_told(self.facts), *self.facts.lanes],
                 **({"splits": list(self.facts.splits)} if self.facts.splits else {}),
                 **({"alignment": self.facts.alignment} if self.facts.alignment else {})}
 
@@ -95,7 +99,7 @@ class Runner:
         """Calls the kernel; `outputs`: {name: array to be written}, or None where
         the answer is tables, which are returned. Returns them and a receipt."""
         shapes = {name: (x.shape, name_of(x.dtype)) for name, x in (outputs or {}).items()}
-        if self.facts.features is not None:
+        if self.facts.features is not None and not self.facts.layout:
             refuse_others(Call(message, inputs, shapes), self.facts.features, outputs)
         try:
             tables, receipt = self._run(message, inputs, outputs, shapes)
@@ -167,6 +171,11 @@ def _tokens_of(message, name, inputs):
     table = "cu_seqlens_k" if name in ("dk", "dv") else "cu_seqlens_q"
     own = slice(int(inputs[table][-1]))
     return (slice(None), own) if name in ("lse", "own_lse") else own
+
+
+def _told(facts):
+    """Features that a stranger's parameters tell."""
+    return [word.partition(":")[0] for word in facts.tells]
 
 
 def _profile_text(profile):

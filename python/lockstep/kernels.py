@@ -38,7 +38,7 @@ def stop_if_loading():
 
 OPS = ("attention_forward", "attention_backward", "attention_merge", "mamba3_scan",
        "mamba3_scan_backward", "mamba3_step", "ssd_scan", "block_plan")
-_LISTS = ("op", "lanes", "wants", "lacks", "features", "splits")
+_LISTS = ("op", "lanes", "wants", "lacks", "features", "splits", "tells", "returns")
 # What a case may ask for beyond plain attention (lockstep.call.features_of).
 FEATURES = ("causal", "window", "masks", "softcap", "segments", "padding", "sink", "groups",
             "offset", "value_dim", "scale")
@@ -57,6 +57,10 @@ class Facts:
     features: tuple | None = None  # None: not said
     splits: tuple = ()
     alignment: int = 0  # bytes; 0: that of an element
+    # Of a function that knows nothing of lockstep (lockstep.strangers).
+    layout: str = ""
+    tells: tuple = ()
+    returns: tuple = ()
     name: str = ""
     version: str = ""
 

@@ -28,7 +28,7 @@ FRAMEWORKS = {
 WANTS = {"mask": "mask.dense", "dense": "mask.dense", "mask_dense": "mask.dense",
          "attn_mask": "mask.dense", "bias": "mask.bias", "mask_bias": "mask.bias",
          "segment_ids": "segments", "block_mask": "tables:block_mask:BQxBK"}
-NAMES = {"check": "verify", "judge": "verify", "test": "verify", "assert_close": "verify",
+NAMES = {"judge": "verify", "test": "verify", "assert_close": "verify",
          "assert_allclose": "verify", "compare": "verify", "benchmark": "bench",
          "claims": "invariance", "batch_invariant": "invariance",
          "deterministic": "invariance", "determinism": "invariance",

@@ -46,6 +46,15 @@ class Fuzz(program.TestCase):
         self.assertNotIn("sinklogit", keys)
         self.assertNotIn("cap", keys)
 
+    # A key takes its default: of a scale 1/sqrt(d), which no text says for every d.
+    def test_where_default(self):
+        for value, other in (("default", False), ("default|0.3", True)):
+            done = run("fuzz", "--where", f"scale={value} sinklogit=none", "--budget", "100cases",
+                       "--json", "-")
+            self.assertEqual(done.code, 0, done.err)
+            missing = events(done.out)[-1]["features_missing"]
+            self.assertEqual("scale_other" not in missing, other, value)
+
     # A line without what was asked for may fail for another reason.
     def test_shrinking_keeps_where(self):
         where = "cap=50 mask=causal&window:7,0|causal&window:3,0 sq=skv align=tl"

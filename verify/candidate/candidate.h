@@ -208,6 +208,10 @@ std::span<const CandidateKind> CandidateKinds();
 // Whether it starts a program: only the user may name one.
 bool StartsProgram(std::string_view spec);
 
+// The Python that runs `py:` kernels: a package knows the one it runs in and
+// says so by LOCKSTEP_PYTHON; else the one that PATH leads to.
+std::string PythonProgram();
+
 // "builtin:optimized@AVX3,tile=32x64". Errors: one line that lists the kinds,
 // or says which argument is wrong.
 Result<std::unique_ptr<Candidate>> ParseCandidate(std::string_view spec);

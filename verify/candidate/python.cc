@@ -14,14 +14,13 @@
 #include "verify/candidate/wire/candidate.h"
 
 namespace lockstep::verify {
-namespace {
 
-// Which Python: a package knows the one it runs in and says so by a variable;
-// else the one that PATH leads to.
-std::string Interpreter() {
+std::string PythonProgram() {
   const char* named = std::getenv("LOCKSTEP_PYTHON");
   return named != nullptr && *named != '\0' ? named : "python3";
 }
+
+namespace {
 
 // What is started in place of `python3 -m lockstep.host`: where a Python
 // process that started this one runs the kernel itself, the package names the
@@ -69,7 +68,7 @@ Result<std::unique_ptr<Candidate>> ParsePython(std::string_view arguments) {
   if (stand_in.ok() && !stand_in->empty()) {
     launch.arguments = std::move(stand_in.value());
   } else {
-    launch.arguments = {Interpreter(), "-m", "lockstep.host"};
+    launch.arguments = {PythonProgram(), "-m", "lockstep.host"};
     launch.arguments.insert(launch.arguments.end(), words->begin(),
                             words->end());
   }

@@ -18,6 +18,8 @@ struct Sibling {
   const char* description;
 };
 constexpr Sibling kSiblings[] = {
+    {"check", "lockstep-fuzz",
+     "Tell what a kernel computes, and whether it does so everywhere"},
     {"fuzz", "lockstep-fuzz", "Draw cases until one fails, and shrink it"},
     {"shrink", "lockstep-fuzz", "Make a failing case as small as possible"},
     {"explain", "lockstep-fuzz",
