@@ -166,7 +166,9 @@ void Chunks::AddIntra(int64_t t, std::vector<Floats>* o) const {
         const float dot = math_.HalfBy(F::kF16Scores, math_.Dot(q, key));
         const float score =
             Operand(dot * decay, math_.sites().score, math_.sites());
-        math_.AddScaled(score, row_.x[Z(j)][from], &(*o)[r]);
+        for (size_t c = 0; c < (*o)[r].size(); ++c) {
+          (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
+        }
       }
     }
   }
@@ -182,7 +184,9 @@ void Chunks::AddMasked(int64_t t, std::vector<Floats>* o) const {
           key[n] = Weighted(row_.k[Z(j)][from], n, row_.s[Z(j)]);
         }
         const float score = math_.Dot(row_.q[Z(t)][r], key) * 0.0f;
-        math_.AddScaled(score, row_.x[Z(j)][from], &(*o)[r]);
+        for (size_t c = 0; c < (*o)[r].size(); ++c) {
+          (*o)[r][c] = math_.MulAdd(score, row_.x[Z(j)][from][c], (*o)[r][c]);
+        }
       }
     }
   }
