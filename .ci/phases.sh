@@ -3,10 +3,12 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
 
 second_compiler() {
-  build release-gcc golden_tests lockstep-bench lockstep-fuzz
+  build release-gcc golden_tests
   ctest --preset release-gcc -L 'golden|canary' --quiet --no-tests=error \
     --output-on-failure -O build/release-gcc/ctest.log
 }
+
+second_programs() { build release-gcc lockstep-bench lockstep-fuzz; }
 
 # Tests of volume: the same code on hundreds of cases, or thousands of verdicts, took
 # half of the unit tests' time under sanitizers. Every eighth case of the files of
@@ -78,7 +80,8 @@ threads() {
 }
 
 case ${1:-} in
-  second_compiler | address_and_undefined | memory | programs | threads) "$1" ;;
+  second_compiler | second_programs | address_and_undefined | memory | programs | \
+    threads) "$1" ;;
   *)
     printf 'phases.sh: unknown phase %s\n' "${1:-}" >&2
     exit 2
