@@ -18,7 +18,8 @@ Status Broken(int64_t row, int64_t token, const std::string& what) {
                        std::to_string(token) + ": " + what);
 }
 
-// Ids of the documents of row `b`, sorted by position, without padding.
+// Refuses ids of row `b` that come back or fall. Its runs lie by position and
+// hold no padding.
 Status CheckDocuments(int64_t b, const std::vector<IdRun>& runs) {
   for (size_t n = 1; n < runs.size(); ++n) {
     if (runs[n].id > runs[n - 1].id) continue;

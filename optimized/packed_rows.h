@@ -42,9 +42,9 @@ struct PackedCounts {
   std::vector<int64_t> loss_mask;  // [batch, length]
 };
 
-// Whether ids [batch, length] are whole documents back to back, then padding,
-// as packers make them: no id comes back, none is below the one before it,
-// nothing follows padding `pad`, `counts` agree, and no padding has a loss.
+// Checks that ids [batch, length] are whole documents back to back, then
+// padding. Ids rise and never come back, and nothing follows padding `pad`.
+// `counts` agree with the ids, and no padding has a loss.
 // Errors: the first row and token that break a rule, and the rule.
 Status CheckPacked(const TensorView<const int32_t, 2>& ids,
                    std::optional<int32_t> pad, const PackedCounts& counts);

@@ -16,9 +16,9 @@ struct Arithmetic {
   std::string fields;  // beside those of the base, each with "; " before it
 };
 
-// Those of kernels of a lane ("f32"), the strictest first.
+// The roundings that kernels of a lane ("f32") may have, the strictest first.
 std::vector<Arithmetic> ArithmeticsOf(const std::string& lane);
-// The same of this kernel: the profile that it states, where it states one.
+// The profile that this kernel states, or else the roundings of its lane.
 std::vector<Arithmetic> ArithmeticsOf(const Looked& looked,
                                       const std::string& lane);
 

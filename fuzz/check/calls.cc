@@ -28,7 +28,7 @@ constexpr const char* kPlain =
     "alias=none layout=bhsd kvlane=none qlane=none shard=none p=default "
     "order=default split=default scale=default";
 
-// What a kernel may be told, twelve readings: each mask with each cap.
+// A kernel is asked for each mask with each alignment and each cap.
 constexpr const char* kMasks[] = {"full", "causal", "causal&window:5,0",
                                   "window:7,3"};
 constexpr const char* kAligned[] = {"tl", "br"};

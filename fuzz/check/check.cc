@@ -5,7 +5,6 @@
 
 #include "fuzz/check/arithmetic.h"
 #include "fuzz/check/shapes.h"
-#include "verify/base/format.h"
 #include "verify/base/status_macros.h"
 #include "verify/base/text.h"
 #include "verify/report/words.h"
@@ -21,11 +20,6 @@ using verify::Verdict;
 // Shares of the budget: seconds after which a step begins no further case.
 constexpr double kReading = 12;
 constexpr double kShapes = 20;
-constexpr double kDrawing = 30;  // with all behind it
-
-std::string Seconds(double seconds) {
-  return verify::Format("%.0f s", std::max(seconds, 1.0));
-}
 
 bool AllSkipped(const Answers& answers) {
   return std::all_of(
@@ -293,6 +287,9 @@ void Check::Conclude() {
       yours == 0 ? "" : " under " + Count(yours, "convention");
   if (!enough) Miss("5 s of drawn cases");
   if (!shapes_whole_) Miss("a proof from every shape");
+  for (const std::string& said : {looked_.differs, looked_.trouble}) {
+    if (!said.empty()) Miss("a case that shows what was measured: " + said);
+  }
   if (!missing_.empty()) {
     screen_.Say("THIN",
                 "nothing is wrong, and too little was judged for PASS; "
@@ -303,7 +300,7 @@ void Check::Conclude() {
     return;
   }
   const std::string all =
-      Listed(judged_lanes_) + under + ", in " + Seconds(Spent());
+      Listed(judged_lanes_) + under + ", in " + verify::Seconds(Spent());
   if (!request_.keeps) {
     screen_.Say("keep it", "lockstep check " +
                                verify::ShellWord(request_.kernel) + " --write");

@@ -17,6 +17,9 @@
 
 namespace lockstep::fuzz::check {
 
+// Seconds that are left for a further lane, or gradients, to begin.
+inline constexpr double kDrawing = 30;
+
 struct Request {
   std::string kernel;     // FILE.py:FUNCTION, KERNEL.so, or a candidate's spec
   std::string is;         // what it is stated to compute; empty: nothing is
@@ -26,7 +29,7 @@ struct Request {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// What a check came to; also what programs are told of it.
+// The result of a check, which programs are told, too.
 struct Outcome {
   int exit_code = 0;
   std::string verdict;  // "pass", "fail", "consistent", "thin", "refused"
@@ -67,8 +70,8 @@ class Check {
   bool JudgeOtherLanes();
   bool JudgeGradients();
   bool Draw();
-  // Whether another arithmetic of the lane fits a drawn case that is wrong, and
-  // all shapes.
+  // Says whether another arithmetic of the lane fits a drawn case that is
+  // wrong, and all shapes.
   bool Widen(const std::string& line);
   void SayDrawn();
   bool TimeOne();

@@ -12,7 +12,7 @@
 namespace lockstep::fuzz::check {
 namespace {
 
-// Whether nothing is wrong but NaN that laws have put into other numbers.
+// Says whether NaN that laws have put into other numbers is all that is wrong.
 bool NanOfLaws(const verify::CaseResult& result) {
   bool any = false;
   for (const verify::Finding& finding : result.findings) {

@@ -39,7 +39,7 @@ constexpr double kPatience = 120;
 // Names with their values, in the order said.
 using Said = std::multimap<std::string, std::string>;
 
-// What lockstep.looked says of a function of a file or module.
+// Asks lockstep.looked about a function of a file or module.
 Result<Said> AskPython(const std::string& target, const Keys& stated) {
   const Scratch out;
   verify::ChildLaunch launch;
@@ -95,10 +95,6 @@ Looked FromPython(const Said& said) {
   }
   return looked;
 }
-
-}  // namespace
-
-namespace {
 
 // FILE.py:FUNCTION or MODULE:FUNCTION without facts; null: it is no such spec.
 std::optional<std::string> FunctionOf(const std::string& kernel) {

@@ -1,5 +1,5 @@
-// What check sees of a kernel before it is judged: its own parameters, what it
-// takes, what it computes.
+// A look at a kernel before it is judged: its own parameters, what it takes and
+// what it computes.
 #ifndef LOCKSTEP_FUZZ_CHECK_LOOK_H_
 #define LOCKSTEP_FUZZ_CHECK_LOOK_H_
 
@@ -48,7 +48,7 @@ struct Looked {
 // line; exit 2.
 Result<Looked> Look(const std::string& kernel, const Keys& stated);
 
-// The same of a kernel that is told of each call what it asks for.
+// Looks at a kernel that is told of each call what it asks for.
 Result<Looked> LookAtCalls(const std::string& spec, const Keys& stated);
 
 // "causal window=128 softcap=50" as keys of a case line. Errors: one line.

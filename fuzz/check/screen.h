@@ -20,7 +20,7 @@ class Screen {
   void Release();
   // "right     6 of 6 shapes"; an empty label goes on with the line before.
   void Say(const std::string& label, const std::string& text);
-  // The same at once, before what is kept back.
+  // Prints the line at once, before what is kept back.
   void SayFirst(const std::string& label, const std::string& text);
   // A line without a label.
   void SayLast(const std::string& text);
@@ -40,8 +40,8 @@ std::string WrongText(const verify::CaseResult& result);
 // The known bug or the number that explains a wrong answer; empty: none does.
 std::string CauseText(const verify::CaseResult& result);
 
-// What there is to say without a known cause: how the kernel broke, or that its
-// numbers are wrong.
+// A sentence where no cause is known: how the kernel broke, or that its numbers
+// are wrong.
 std::string OtherwiseText(const verify::CaseResult& result,
                           const std::string& kernel);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kBackward = "attention_backward";
 
-// Whether the op has the key. Gradients have no pages and no fp8.
+// Says whether the op has the key. Gradients have no pages and no fp8.
 bool Has(const std::string& op, const std::string& key) {
   const std::set<std::string> forward = {"page",  "alias", "kvlane",
                                          "qlane", "order", "split"};

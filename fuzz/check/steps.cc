@@ -16,9 +16,7 @@ using verify::CaseResult;
 using verify::Count;
 using verify::Grouped;
 
-// Seconds: of pairs of calls; left for a further lane, or gradients, to begin.
-constexpr double kClaims = 5;
-constexpr double kDrawing = 30;
+constexpr double kClaims = 5;  // seconds, of pairs of calls
 
 }  // namespace
 
@@ -114,7 +112,9 @@ void Check::SayDrawn() {
   const Counts& n = drawn_.counts;
   std::string text = Count(n.pass, "drawn case") + " right in " +
                      verify::Seconds(drawn_.seconds);
-  if (n.untrusted > 0) text += ", " + Grouped(n.untrusted) + " prove little";
+  if (n.untrusted > 0)
+    text += ", " + Grouped(n.untrusted) +
+            (n.untrusted == 1 ? " proves little" : " prove little");
   if (n.skipped > 0) text += ", " + Grouped(n.skipped) + " not taken";
   screen_.Say("drawn", text + "; " + drawn_.sizes);
   if (looked_.reach > 0 && drawn_.past == 0) {

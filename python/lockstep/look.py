@@ -213,6 +213,9 @@ class Look:
         if odd > 0.05:
             raise Unreadable("its mask is none of full, causal, window, chunks, prefix")
         self.trouble = _odd_pairs(mask, seen[0]) if odd else ""
+        bound = self.stated.mask.left if self.stated and self.stated.mask else None
+        if mask.left is None and (bound or 0) >= self.longest:  # cases show it, no question does
+            mask = dataclasses.replace(mask, left=bound)
         gentle = measure.fit_of(small, seen, lane)
         size = 14 if lane != "f16" else 2
         large = measure.weights_of(asked, shape, told, size / max(abs(gentle.factor()), 1e-6) / shape.d**0.5)

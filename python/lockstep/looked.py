@@ -132,7 +132,7 @@ def looked(target, words):
         return looked_scan(target, function, words, place_of_function)
     if "op" in words:
         raise UsageError("--is: its parameters are those of attention; want 'causal', 'full', ...")
-    look = Look(function, words)
+    look, reach = Look(function, words), 0
     result = {"name": target.rpartition(":")[2],
               "place": place_of_function(look.found.stranger.function, look.found.framework),
               "lanes": look.found.lanes, "unseen": look.unseen,
@@ -146,6 +146,7 @@ def looked(target, words):
         equal = not (look.wider or look.taller)
         result["differs"] = reading.difference(asked, look.reading, look.lane, equal)
         look.reading, measured = asked, look.reading
+        reach = _reach(measured.mask)
         result["computes"] = measured.sentence()
     else:
         result["computes"] = look.reading.sentence()
@@ -157,7 +158,7 @@ def looked(target, words):
                "gradients": gradients_of(look, target), "is": asked.words(),
                "where": where_of(look, asked), "longest": look.longest,
                "fields": look.fields, "yours": look.yours,
-               "reach": _reach(look.reading.mask),
+               "reach": max(_reach(look.reading.mask), reach),
                "limits": _limits_text(look)}
     return result
 

@@ -76,6 +76,11 @@ def far_window(q, k, v):
     return _windowed(q, k, v, window=SIZES["window"], cap=None)
 
 
+def farther_window(q, k, v):
+    """Past all that is asked."""
+    return _windowed(q, k, v, window=6 * SIZES["window"] - 72, cap=None)
+
+
 def two_sided(q, k, v):
     i, j = _places(q, k)
     return _attend(q, k, v, (i - j <= 7) & (j - i <= 3))

@@ -111,7 +111,7 @@ class Verdicts(program.TestCase):
 
     def test_pass_and_consistent(self):
         said = self.check("right", "--is", STATED, code=0)
-        self.assertRegex(said, r"\nPASS      f32 under 1 convention, in \d+ s\n$")
+        self.assertRegex(said, r"\nPASS      f32 under 1 convention, in [\d.]+ s\n$")
         self.assertIn("right     6 of 6 shapes", said)
         self.assertIn("a kernel with a planted bug in its place was caught", said)
         self.assertIn("not seen  lse", said)
@@ -132,6 +132,13 @@ class Verdicts(program.TestCase):
 
     def test_a_wrong_number_everywhere_is_no_reading(self):
         self.assertIn("0.5 times those of the scale", self.check("half_scale", code=1))
+
+    # Windows that only longer cases show, and one that no question shows.
+    def test_what_was_measured_is_judged(self):
+        said = self.check("far_window", "--is", "causal", code=1)
+        self.assertTrue(said.startswith("FAIL      the mask is: causal, window 512 keys"), said)
+        self.check("farther_window", "--is", "causal window=3000", code=0)
+        self.check("far_window", "--is", "causal window=3000", code=1)
 
     def test_parameters_take_what_is_stated(self):
         self.check("told", "--is", STATED + " align=br", code=0)

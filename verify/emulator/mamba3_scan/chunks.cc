@@ -174,7 +174,8 @@ void Chunks::AddIntra(int64_t t, std::vector<Floats>* o) const {
   }
 }
 
-// The upper triangle of the run's part of the chunk, by a factor 0.
+// The upper triangle of the run's part of the chunk, by a factor 0. One element
+// at a time: of two NaN AddScaled may keep the other.
 void Chunks::AddMasked(int64_t t, std::vector<Floats>* o) const {
   for (int64_t j = t + 1; j < end_ && RunOf(j) == RunOf(t); ++j) {
     for (size_t r = 0; r < o->size(); ++r) {
